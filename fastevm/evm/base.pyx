@@ -5,6 +5,8 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
+from fastevm.core.primitives.located import shown
+
 from fastevm.evm.hook_calls cimport HostPrecompiles, Watch
 from fastevm.core.execution.block.block_context cimport context_put, environment_value
 from fastevm.core.execution.transaction.arguments cimport (
@@ -302,7 +304,7 @@ cdef class EvmBase:
         wanted = integer(snapshot, "a snapshot")
         numbers = self.snapshot_numbers
         if wanted not in numbers:
-            raise ValueError(f"there is no snapshot {wanted}")
+            raise ValueError(f"there is no snapshot {shown(wanted)}")
         at = numbers.index(wanted)
         found = self.layers[at]
         self.state = found.state

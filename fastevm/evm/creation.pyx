@@ -6,7 +6,7 @@ from libc.string cimport memset
 
 from fastevm.evm.machine cimport EVM, ExecutionResult
 from fastevm.core.execution.transaction.arguments cimport (
-    gas_of, hash_run, word_argument,
+    gas_of, hash_run, hashes_in, word_argument,
 )
 from fastevm.core.execution.transaction.message_setup cimport MessageSetup
 from fastevm.core.interpreter.addresses cimport create_address
@@ -37,7 +37,7 @@ def create(
     if machine.is_limited(timeout) or trace is not None or access_list is not None:
         return machine.special((timeout, trace, access_list), create, (initcode,), {
             "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
-            "address": address, "origin": origin, "commit": commit, "blob_hashes": blob_hashes,
+            "address": address, "origin": origin, "commit": commit, "blob_hashes": hashes_in(hashes),
         })
     message.kind = CREATE_MESSAGE
     parse_address(sender, &message.sender, "sender")

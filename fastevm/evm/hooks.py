@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from fastevm.core.primitives.suggestion import nearest
 from fastevm.core.spec.opcodes import OPCODES, op_named
@@ -71,9 +72,13 @@ class Hooks(Struct, frozen=True, kw_only=True):
             hook = getattr(self, name)
             if hook is not None and not callable(hook):
                 raise TypeError(f"{name} must be callable, not {type(hook).__name__}")
-        if isinstance(self.opcodes, str):
-            raise TypeError("opcodes must be a sequence of mnemonics, not a str")
+        if isinstance(self.opcodes, str) or not isinstance(self.opcodes, Iterable):
+            kind = type(self.opcodes).__name__
+            raise TypeError(f"opcodes must be a sequence of mnemonics, not a {kind}")
+        force_setattr(self, "opcodes", tuple(self.opcodes))  # an iterator is read only once
         for name in self.opcodes:
+            if not isinstance(name, str):
+                raise TypeError(f"opcodes: expected mnemonics, found {type(name).__name__}")
             try:
                 op_named(name)
             except KeyError:

@@ -7,7 +7,7 @@ from libc.string cimport memset
 from fastevm.evm.base cimport EvmBase
 from fastevm.evm.result cimport ExecutionResult
 from fastevm.core.execution.transaction.arguments cimport (
-    gas_of, hash_run, integer, word_argument,
+    gas_of, hash_run, hashes_in, integer, word_argument,
 )
 from fastevm.core.execution.transaction.message_setup cimport MessageSetup
 from fastevm.core.execution.transaction.refusals cimport refusal, unsupported
@@ -402,7 +402,8 @@ An EVM over a state in memory.
         if self.is_limited(timeout) or trace is not None or access_list is not None:
             return self.special((timeout, trace, access_list), EVM.call, (to, data), {
                 "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
-                "origin": origin, "static": static, "commit": commit, "blob_hashes": blob_hashes,
+                "origin": origin, "static": static, "commit": commit,
+                "blob_hashes": hashes_in(hashes),
             })
         message.is_static = static
         read_message(&message, to, payload, sender, value, gas)

@@ -140,7 +140,7 @@ cdef class PrecompileCall:
         self.check(native_peek(self.native, account, &key, &value))
         return word_to_int(&value)
 
-    def set_balance(self, address: object, balance: int) -> None:
+    def set_balance(self, address: object, balance: object) -> None:
         """Sets the balance of an account in wei."""
         cdef Account* account = self.account(address)
         cdef Word amount
@@ -148,7 +148,7 @@ cdef class PrecompileCall:
         self.check_writable()
         self.check(native_put_balance(self.native, account, &amount))
 
-    def set_nonce(self, address: object, nonce: int) -> None:
+    def set_nonce(self, address: object, nonce: object) -> None:
         """Sets the nonce of an account."""
         cdef Account* account = self.account(address)
         number = uint64_from_named(nonce, "nonce")
@@ -188,7 +188,7 @@ cdef class PrecompileCall:
             <const uint8_t*>PyBytes_AS_STRING(payload), <size_t>PyBytes_GET_SIZE(payload),
         ))
 
-    def charge(self, gas: int) -> None:
+    def charge(self, gas: object) -> None:
         """Consumes gas. Raises PrecompileFailed if less is left."""
         cdef int64_t amount = gas_of(gas)
         self.check_running()

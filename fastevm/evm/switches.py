@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
+from fastevm.core.primitives.located import shown
 from fastevm.core.spec.eips import Eip
 from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 
@@ -24,11 +25,18 @@ SCHEDULES: Final = 64  # cached schedules with a changed code size limit
 
 def checked_names(names: Iterable[str]) -> frozenset[str]:
     """Returns the names as a set. Raises ValueError for a name that is not in `UNCHECKED`."""
-    found = frozenset((names,) if isinstance(names, str) else names)
+    given: Any = (names,) if isinstance(names, str) else names
+    if not isinstance(given, Iterable):
+        raise TypeError(f"unchecked: expected names of rules, found {type(names).__name__}")
+    given = tuple(given)
+    wrong = [type(name).__name__ for name in given if not isinstance(name, str)]
+    if wrong:
+        raise TypeError(f"unchecked: expected names of rules, found {wrong[0]}")
+    found = frozenset[str](given)
     unknown = found - UNCHECKED.keys()
     if unknown:
         known = ", ".join(UNCHECKED)
-        raise ValueError(f"unknown rule {sorted(map(str, unknown))[0]!r}: expected one of {known}")
+        raise ValueError(f"unknown rule {min(unknown)!r}: expected one of {known}")
     return found
 
 
@@ -36,7 +44,7 @@ def checked_names(names: Iterable[str]) -> frozenset[str]:
 def limited_code(schedule: ForkSchedule, limit: int) -> ForkSchedule:
     """Returns the rules with another code size limit (init code: twice that); 0: no limit."""
     if limit < 0 or limit >= 2**31:
-        raise ValueError(f"invalid code size limit {limit}: expected 0 to 2**31 - 1 bytes")
+        raise ValueError(f"invalid code size limit {shown(limit)}: expected 0 to 2**31 - 1 bytes")
     sizes = {"max_code_size": limit}
     if schedule.parameters["max_initcode_size"]:
         sizes["max_initcode_size"] = 2 * limit

@@ -6,7 +6,7 @@ mapping from names to options, gives a dict by name. Values are those of the tra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -102,6 +102,14 @@ def request_for(name: str, options: Mapping[str, Any] | None) -> TraceRequest:
     return TraceRequest(tracer=tracer, config={**usual, **(options or {})})
 
 
+def names_in(trace: Iterable[object]) -> Iterator[str]:
+    """Yields the names of traces. Raises TypeError for other values."""
+    for name in trace:
+        if not isinstance(name, str):
+            raise TypeError(f"trace: expected names, found {type(name).__name__}")
+        yield name
+
+
 class Wanted:
     """The requested traces, and their tracers for the current attempt."""
 
@@ -110,9 +118,9 @@ class Wanted:
         if isinstance(trace, str):
             self.requests = {trace: request_for(trace, None)}
         elif isinstance(trace, Mapping):
-            self.requests = {name: request_for(name, trace[name]) for name in trace}
+            self.requests = {name: request_for(name, trace[name]) for name in names_in(trace)}
         elif isinstance(trace, Iterable):
-            self.requests = {name: request_for(name, None) for name in trace}
+            self.requests = {name: request_for(name, None) for name in names_in(trace)}
         else:
             raise TypeError(f"trace must be a name or several names, not {type(trace).__name__}")
         if len(self.requests) > TRACES_LIMIT:

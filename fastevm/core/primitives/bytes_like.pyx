@@ -9,7 +9,7 @@ from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.long cimport PyLong_Check
 from cpython.number cimport PyNumber_Index
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_FromObject
 from libc.stdint cimport uint8_t
 from libc.string cimport memcmp
 
@@ -21,8 +21,9 @@ SHOWN = 40  # characters of an invalid text that an error shows
 HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
 
-cdef bytes hex_text_bytes(str text, str name):
-    """Decodes hex text. Raises ValueError with the reason if the text is invalid."""
+cdef bytes hex_text_bytes(object value, str name):
+    """Decodes hex text, also of a subclass of str. Raises ValueError with the reason."""
+    cdef str text = PyUnicode_FromObject(value)
     cdef bytes raw, out
     cdef Py_ssize_t digits
     shown = text if len(text) <= SHOWN else text[:SHOWN] + "..."
@@ -73,7 +74,10 @@ cdef bytes other_address(object value, str name):
     cdef char[40] letters
     if not isinstance(value, str):
         return sized_bytes(value, 20, name)
-    text = PyUnicode_AsUTF8AndSize(value, &size)
+    try:
+        text = PyUnicode_AsUTF8AndSize(value, &size)
+    except UnicodeEncodeError:  # a lone surrogate
+        text = ""
     raw = PyBytes_FromStringAndSize(NULL, 20)
     if (
         size != 42 or text[0] != c"0" or (text[1] != c"x" and text[1] != c"X")

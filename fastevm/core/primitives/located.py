@@ -1,9 +1,24 @@
 """Errors whose message begins with the position of the value: ``access_list[1]: expected ...``."""
 
 from copy import copy
-from typing import Final
+from typing import Any, Final
 
 READ_ERRORS: Final = (ValueError, TypeError, OverflowError)  # of a value that cannot be read
+
+
+SHOWN = 80  # characters of an invalid value that an error shows
+
+
+def shown(value: Any) -> str:
+    """Returns the start of the representation of a value for an error.
+
+    CPython refuses to write out integers of more than 4,300 digits; they are named by their size.
+    """
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a huge number"
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
 
 
 def located(error: Exception, path: str, name: str = "") -> Exception:

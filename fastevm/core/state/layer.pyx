@@ -6,7 +6,6 @@ a chain of layers. The Merkle tries are updated when a root or a proof is reques
 MAX_DEPTH_WITHOUT_TRIES layers without a root.
 """
 
-from cpython.number cimport PyNumber_Index
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -14,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-from fastevm.core.primitives.located import READ_ERRORS, located
+from fastevm.core.primitives.located import READ_ERRORS, located, shown
 from fastevm.core.primitives.suggestion import nearest
 
 from fastevm.core.primitives.bytes_like cimport address_bytes, bytes_like, slot_number
@@ -90,7 +89,6 @@ cdef enum:
     MAX_DEPTH_WITHOUT_TRIES = 256     # consecutive layers without tries; each keeps its parent alive
 
 
-SHOWN = 80  # characters of an invalid slot that an error shows
 FIELDS = ("balance", "nonce", "code", "storage", "reset")
 LARGEST_CODE = 2**31  # bytes; the limits of protocols are far lower
 
@@ -212,7 +210,7 @@ cdef class Layer:
 
     def without_accounts(self, addresses: Iterable[bytes]) -> Layer:
         """Returns this state without the given accounts and their storage."""
-        cdef list removed = list(addresses)
+        cdef list removed = list_of(addresses, "addresses")
         if self.remote_state is None:
             return self.edited({}, removed)
         return self.remote_state.run_resolved(lambda: self.edited({}, removed))
@@ -449,7 +447,7 @@ cdef class Layer:
         A proof has the nodes from the root to the leaf, or to the last node if the key is absent.
         """
         cdef bytes owner = address_bytes(address, "address")
-        cdef list numbers = [slot_number(slot, "slot") for slot in slots]
+        cdef list numbers = [slot_number(slot, "slot") for slot in list_of(slots, "slots")]
         account = self.account(owner)
         self.update_tries()
         return prove_account(
@@ -524,6 +522,13 @@ cdef Account* account_named(World* w, bytes address) except NULL:
     return account
 
 
+cdef list list_of(object values, str name):
+    """Returns the values. Raises TypeError also for text and bytes, whose items are no values."""
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, bytearray)):
+        return list(values)
+    raise TypeError(f"{name}: expected a list, found {type(values).__name__}")
+
+
 cdef object items_of(object values, str name):
     if not isinstance(values, Mapping):
         raise TypeError(f"{name}: expected a mapping, found {type(values).__name__}")
@@ -553,7 +558,7 @@ cdef int put_fields(World* w, bytes address, fields) except -1:
     word_copy(&balance, &a.balance)
     if "balance" in fields:
         word_from_named(&balance, fields["balance"], "balance")
-    nonce = uint64_from_named(PyNumber_Index(fields.get("nonce", a.nonce)), "nonce")
+    nonce = uint64_from_named(fields.get("nonce", a.nonce), "nonce")
     code = a.code
     if "code" in fields:
         data = bytes_like(fields["code"], "code")
@@ -578,7 +583,7 @@ cdef int put_slots(World* w, Account* a, object storage) except -1:
             word_from_named(&key, slot_number(slot, "slot"), "slot")
             word_from_named(&value, slot_number(number, "value"), "value")
         except READ_ERRORS as error:
-            raise located(error, f"storage[{repr(slot)[:SHOWN]}]", "slot") from None
+            raise located(error, f"storage[{shown(slot)}]", "slot") from None
         if not world_adopt_slot(w, a, &key, &value):
             raise MemoryError
     return 0

@@ -65,7 +65,7 @@ def load_artifact(
 
 def _contracts_in(source: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Yields every contract with its key ``file:name``."""
-    if isinstance(source, Sequence) and not isinstance(source, str):
+    if isinstance(source, Sequence) and not isinstance(source, (str, bytes, bytearray, memoryview)):
         yield name, {"abi": json_abi(source)}
         return
     if not isinstance(source, Mapping):

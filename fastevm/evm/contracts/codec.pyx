@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from decimal import Context, Decimal
 from typing import SupportsIndex
 
+from fastevm.core.primitives.located import shown
 from fastevm.errors import FastevmError
 
 
@@ -32,7 +33,6 @@ cdef enum:
 
 ARRAY = re.compile(r"(.*)\[(\d*)\]", re.S)
 ELEMENTARY = re.compile(r"(uint|int|bytes|ufixed|fixed)(\d*)(?:x(\d+))?")
-SHOWN = 60  # characters of an invalid value that an error shows
 EXACT = Context(prec=100)
 
 
@@ -149,9 +149,7 @@ cdef class AbiType:
         return f"<ABI type {self.name}>"
 
     cdef object wrong(self, object value, str expected):
-        shown = repr(value)
-        shown = shown if len(shown) <= SHOWN else shown[:SHOWN] + "..."
-        return AbiEncodingError(f"{self.name}: expected {expected}, found {shown}")
+        return AbiEncodingError(f"{self.name}: expected {expected}, found {shown(value)}")
 
     # --- encoding ---
 

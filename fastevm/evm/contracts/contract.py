@@ -107,6 +107,8 @@ class Contract(WithFunctions):
 
     def __getitem__(self, name: str) -> ContractFunction:
         """Returns a function by name or signature. Raises KeyError if there is none."""
+        if not isinstance(name, str):
+            raise TypeError(f"a function has a name of type str, not {type(name).__name__}")
         found = self.interface.functions.get(name.partition("(")[0], [])
         if "(" in name:
             found = [each for each in found if each.signature == name.replace(" ", "")]

@@ -26,6 +26,7 @@ Parameter = Mapping[str, Any]
 SELECTOR: Final = 4
 DYNAMIC: Final = ("string", "bytes", "tuple")
 READS: Final = ("view", "pure")
+NAMED: Final = ("function", "event", "error")
 
 
 def compiled(parameter: Parameter) -> AbiType:
@@ -144,7 +145,7 @@ class EventType:
     def __init__(self, item: Mapping[str, Any]) -> None:
         self.item = item
         self.name: str = item["name"]
-        inputs = item["inputs"]
+        inputs = item.get("inputs", ())
         self.indexed = [at for at, item in enumerate(inputs) if item.get("indexed")]
         self.rest = [at for at, item in enumerate(inputs) if not item.get("indexed")]
         # If an indexed value has a dynamic type, the log contains only its hash.
@@ -187,6 +188,32 @@ def is_hashed(parameter: Parameter) -> bool:
     return kind in DYNAMIC or kind.endswith("]")
 
 
+def check_item(item: Any, path: str) -> None:
+    """Raises TypeError or ValueError, with the path of the fault, if a value is no item of an ABI.
+
+    Types of parameters are checked when they are compiled.
+    """
+    if not isinstance(item, Mapping):
+        raise TypeError(f"{path}: expected an object, found {type(item).__name__}")
+    if item.get("type", "function") in NAMED and not isinstance(item.get("name"), str):
+        raise ValueError(f"{path}: there is no name")
+    for member in ("inputs", "outputs"):
+        check_parameters(item.get(member) or (), f"{path}.{member}")
+
+
+def check_parameters(parameters: Any, path: str) -> None:
+    """Like `check_item`, for the parameters of an item and the components of a tuple."""
+    if not isinstance(parameters, Sequence) or isinstance(parameters, str | bytes):
+        raise TypeError(f"{path}: expected an array, found {type(parameters).__name__}")
+    for index, parameter in enumerate(parameters):
+        if not isinstance(parameter, Mapping):
+            kind = type(parameter).__name__
+            raise TypeError(f"{path}[{index}]: expected an object, found {kind}")
+        if not isinstance(parameter.get("type"), str):
+            raise ValueError(f"{path}[{index}]: there is no type")
+        check_parameters(parameter.get("components") or (), f"{path}[{index}].components")
+
+
 class Interface:
     """The items of an ABI, by selector (functions, errors) and by topic (events)."""
 
@@ -196,7 +223,8 @@ class Interface:
         self.constructor = Function({"inputs": []})
         self.events: dict[bytes, EventType] = {}
         self.errors: dict[bytes, Function] = {}
-        for item in self.abi:
+        for index, item in enumerate(self.abi):
+            check_item(item, f"abi[{index}]")
             kind = item.get("type", "function")
             if kind == "function":
                 self.functions.setdefault(item["name"], []).append(Function(item))

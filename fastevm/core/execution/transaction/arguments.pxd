@@ -26,5 +26,7 @@ cdef int64_t gas_of(object value) except? -1
 cdef object unknown_name(str what, object name, object known)
 # Concatenates hashes of 32 bytes.
 cdef bytes hash_run(object hashes)
+# Returns the hashes of ``hash_run``.
+cdef list hashes_in(bytes run)
 # Returns a new list of at most 256 hashes of 32 bytes.
 cdef list ancestor_hashes(object hashes)

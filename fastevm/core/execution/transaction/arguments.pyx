@@ -43,6 +43,11 @@ cdef bytes hash_run(object hashes):
     return b"".join(hash_entries(hashes, "blob_hashes"))
 
 
+cdef list hashes_in(bytes run):
+    """Returns the hashes of ``hash_run``: an iterator that was read has no more hashes."""
+    return [run[at:at + 32] for at in range(0, len(run), 32)]
+
+
 cdef list ancestor_hashes(object hashes):
     """Returns a new list of at most 256 hashes of 32 bytes. Raises ValueError otherwise."""
     cdef list found = hash_entries(hashes, "block_hashes")

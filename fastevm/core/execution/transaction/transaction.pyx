@@ -15,6 +15,7 @@ from fastevm.core.execution.transaction.transaction_decoding cimport (
 from fastevm.core.execution.transaction.sender_recovery cimport (
     authorities_are_known, authority_is_valid, sender_state_of, tx_recover,
 )
+from fastevm.core.execution.transaction.arguments cimport uint64_argument
 from fastevm.core.execution.transaction.transaction_data cimport (
     ACCESS_LIST_TX, ARBITRUM_SUBMIT_TX, BLOB_TX, DEPOSIT_TX, LEGACY_TX, POST_EXEC_TX,
     SENDER_BAD_VALUES, SENDER_KNOWN, SENDER_NO_KEY, SENDER_UNKNOWN, AccessEntry, Authorization, Tx,
@@ -133,6 +134,8 @@ cdef class Transaction:
         28). For other types it must be None or the transaction's chain id.
         """
         self.check_signable()
+        if chain_id is not None:
+            chain_id = uint64_argument(chain_id, "chain_id")
         if self.c.tx_type != LEGACY_TX and chain_id is not None and chain_id != self.c.chain_id:
             raise ValueError(f"chain_id: expected {self.c.chain_id}, found {chain_id}")
         key = sized_bytes(private_key, 32, "private_key")
@@ -152,7 +155,9 @@ cdef class Transaction:
         cdef Hash digest
         cdef bint ok
         cdef bint protect = chain_id is not None or self.c.has_chain_id
-        cdef uint64_t chain = self.c.chain_id if chain_id is None else chain_id
+        cdef uint64_t chain = self.c.chain_id
+        if chain_id is not None:
+            chain = uint64_argument(chain_id, "chain_id")
         self.check_signable()
         memset(&scratch, 0, sizeof(scratch))
         ok = tx_signing_hash(&self.c, protect, chain, &scratch, &digest)

@@ -4,8 +4,10 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from fastevm.errors import TransactionDecodeError
+from fastevm.core.primitives.located import shown
 from fastevm.core.primitives.suggestion import nearest
 
+from fastevm.core.execution.transaction.arguments cimport integer
 from fastevm.core.execution.transaction.transaction_data cimport (
     ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, DYNAMIC_FEE_TX, LEGACY_TX, SET_CODE_TX, Authorization, Tx,
 )
@@ -101,11 +103,12 @@ cdef int put_authorizations(Buffer* out, object authorizations) except -1:
 
 
 cdef int type_of(dict fields) except -1:
-    given = fields.get("type")
-    if given is not None:
-        if not LEGACY_TX <= given <= SET_CODE_TX and given != DEPOSIT_TX:
-            raise TransactionDecodeError(f"type: expected 0 to 4, or 126, found {given}")
-        return given
+    wanted = fields.get("type")
+    if wanted is not None:
+        wanted = integer(wanted, "type")
+        if not LEGACY_TX <= wanted <= SET_CODE_TX and wanted != DEPOSIT_TX:
+            raise TransactionDecodeError(f"type: expected 0 to 4, or 126, found {shown(wanted)}")
+        return wanted
     if fields.get("source_hash") is not None:
         return DEPOSIT_TX
     if fields.get("authorization_list") is not None:
@@ -118,39 +121,44 @@ cdef int type_of(dict fields) except -1:
     return LEGACY_TX if fields.get("access_list") is None else ACCESS_LIST_TX
 
 
+cdef inline object given(dict fields, str name, object usual):
+    """Returns a field, or the usual value if it is missing or None."""
+    value = fields.get(name)
+    return usual if value is None else value
+
+
 cdef int put_fields(Buffer* out, int tx_type, dict fields) except -1:
     if tx_type != LEGACY_TX:
-        chain_id = fields.get("chain_id")
-        put_int(out, "chain_id", 1 if chain_id is None else chain_id)
-    put_int(out, "nonce", fields.get("nonce") or 0)
+        put_int(out, "chain_id", given(fields, "chain_id", 1))
+    put_int(out, "nonce", given(fields, "nonce", 0))
     if tx_type == LEGACY_TX or tx_type == ACCESS_LIST_TX:
-        put_int(out, "gas_price", fields.get("gas_price") or 0)
+        put_int(out, "gas_price", given(fields, "gas_price", 0))
     else:
-        put_int(out, "max_priority_fee_per_gas", fields.get("max_priority_fee_per_gas") or 0)
-        put_int(out, "max_fee_per_gas", fields.get("max_fee_per_gas") or 0)
-    put_int(out, "gas_limit", fields.get("gas_limit") or 0)
-    put_bytes(out, "to", fields.get("to") or b"")
-    put_int(out, "value", fields.get("value") or 0)
-    put_bytes(out, "data", fields.get("data") or b"")
+        put_int(out, "max_priority_fee_per_gas", given(fields, "max_priority_fee_per_gas", 0))
+        put_int(out, "max_fee_per_gas", given(fields, "max_fee_per_gas", 0))
+    put_int(out, "gas_limit", given(fields, "gas_limit", 0))
+    put_bytes(out, "to", given(fields, "to", b""))
+    put_int(out, "value", given(fields, "value", 0))
+    put_bytes(out, "data", given(fields, "data", b""))
     if tx_type != LEGACY_TX:
-        put_access_list(out, fields.get("access_list") or ())
+        put_access_list(out, given(fields, "access_list", ()))
     if tx_type == BLOB_TX:
-        put_int(out, "max_fee_per_blob_gas", fields.get("max_fee_per_blob_gas") or 0)
-        put_hashes(out, fields.get("blob_versioned_hashes") or ())
+        put_int(out, "max_fee_per_blob_gas", given(fields, "max_fee_per_blob_gas", 0))
+        put_hashes(out, given(fields, "blob_versioned_hashes", ()))
     elif tx_type == SET_CODE_TX:
-        put_authorizations(out, fields.get("authorization_list") or ())
+        put_authorizations(out, given(fields, "authorization_list", ()))
     return 0
 
 
 cdef int put_deposit(Buffer* out, dict fields) except -1:
-    put_bytes(out, "source_hash", fields.get("source_hash") or bytes(32))
-    put_bytes(out, "sender", fields.get("sender") or b"")
-    put_bytes(out, "to", fields.get("to") or b"")
-    put_int(out, "mint", fields.get("mint") or 0)
-    put_int(out, "value", fields.get("value") or 0)
-    put_int(out, "gas_limit", fields.get("gas_limit") or 0)
+    put_bytes(out, "source_hash", given(fields, "source_hash", bytes(32)))
+    put_bytes(out, "sender", given(fields, "sender", b""))
+    put_bytes(out, "to", given(fields, "to", b""))
+    put_int(out, "mint", given(fields, "mint", 0))
+    put_int(out, "value", given(fields, "value", 0))
+    put_int(out, "gas_limit", given(fields, "gas_limit", 0))
     put_int(out, "is_system", int(bool(fields.get("is_system"))))
-    put_bytes(out, "data", fields.get("data") or b"")
+    put_bytes(out, "data", given(fields, "data", b""))
     return 0
 
 
@@ -186,7 +194,7 @@ cdef bytes encode_fields(dict fields):
         else:
             put_fields(&out, tx_type, fields)
             for name in ("v", "r", "s"):
-                put_int(&out, name, fields.get(name) or 0)
+                put_int(&out, name, given(fields, name, 0))
         must(rlp_list_end(&out, mark))
         return PyBytes_FromStringAndSize(<const char*>out.bytes, <Py_ssize_t>out.size)
     except TransactionDecodeError:

@@ -366,3 +366,40 @@ def test_events_are_read_from_columns_and_from_results_of_bundles() -> None:
     ]
     with pytest.raises(KeyError, match="0 events of the ABI have the name 'Transfr': did you mean"):
         coin.event_columns("Transfr", [])
+
+
+@pytest.mark.parametrize(
+    ("abi", "kind", "text"),
+    [
+        ([5], TypeError, r"abi\[0\]: expected an object, found int"),
+        ([{}, {"type": "error"}], ValueError, r"abi\[0\]: there is no name"),
+        ([{"type": "constructor"}, {"type": "event"}], ValueError, r"abi\[1\]: there is no name"),
+        ([{"name": "f", "inputs": 5}], TypeError, r"abi\[0\].inputs: expected an array, found int"),
+        (
+            [{"name": "f", "inputs": [], "outputs": [{"type": "bool"}, "x"]}],
+            TypeError,
+            r"abi\[0\].outputs\[1\]: expected an object, found str",
+        ),
+        (
+            [{"name": "f", "inputs": [{"type": "tuple", "components": [{"name": "a"}]}]}],
+            ValueError,
+            r"abi\[0\].inputs\[0\].components\[0\]: there is no type",
+        ),
+    ],
+)
+def test_an_item_that_cannot_be_read_has_its_path(
+    abi: Any, kind: type[Exception], text: str
+) -> None:
+    with pytest.raises(kind, match=text):
+        contract(abi)
+    with pytest.raises(kind, match=text):
+        Contract(EVM(), abi, BOB)
+
+
+def test_a_huge_argument_and_a_name_that_is_no_text_are_errors() -> None:
+    coin = token()
+    with pytest.raises(AbiEncodingError, match=r"transfer: value: .*, found a huge number"):
+        coin.transfer(BOB, 10**5000)
+    name: Any = 5
+    with pytest.raises(TypeError, match="a function has a name of type str, not int"):
+        coin[name]
