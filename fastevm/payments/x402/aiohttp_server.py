@@ -73,8 +73,12 @@ async def _body(request: web.Request, reader: BodyReader) -> bytes:
 
     The application's ``client_max_size`` does not apply: the limit is the paywall's.
     """
-    async for part in request.content.iter_any():
-        reader.add(part)
+    try:
+        async for part in request.content.iter_any():
+            reader.add(part)
+    except web.RequestPayloadError:
+        text = "the body does not have the encoding that its headers declare"
+        raise BadBody(400, "invalid_body", text) from None
     body = reader.whole()
     request._client_max_size = max(request._client_max_size, len(body))  # for request.post()
     # The handler reads it again, in whichever way: from aiohttp's cache or as a stream.

@@ -20,6 +20,7 @@ import time
 from asyncio import to_thread
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from hmac import compare_digest
 from typing import Any, Final
 from urllib.parse import quote
@@ -58,8 +59,13 @@ SERVER_FAILURE: Final = 500  # lowest status of answers that are made again if c
 HELD_SECONDS: Final = 120.0
 PRIVATE: Final = ("private", "no-store")  # Cache-Control that keeps an answer out of shared caches
 _QUOTED: Final = re.compile(r'="[^"]*"?')  # such as private="set-cookie", which is not private
-# Headers for some caches only (RFC 9213), which these follow before Cache-Control.
-_OF_CACHES: Final = re.compile(r".-cache-control$|^surrogate-control$|^x-accel-expires$", re.I)
+# Headers that single caches follow before Cache-Control (RFC 9213); "*" matches any beginning.
+CACHE_HEADERS: Final = (
+    "*-cache-control",  # CDN-, Cloudflare-CDN-, Netlify-CDN-, Vercel-CDN-, X-LiteSpeed-
+    "edge-control", "*-edge-control",  # Akamai
+    "surrogate-control",  # Fastly, Varnish
+    "x-accel-expires",  # nginx
+)  # fmt: skip
 
 Run = Callable[[], Awaitable[Reply]]
 
@@ -313,13 +319,18 @@ class Purchase(Struct):
         if not receipt:
             return reply
         kept = [header for header in reply.headers if header[0].lower() != name.lower()]
-        kept = [header for header in kept if not _OF_CACHES.search(header[0])]
+        kept = [header for header in kept if not _is_for_caches(header[0])]
         caching = [_QUOTED.sub("=", value) for key, value in kept if key.lower() == "cache-control"]
         words = {word.strip().lower() for value in caching for word in value.split(",")}
         if words.isdisjoint(PRIVATE):
             kept = [header for header in kept if header[0].lower() != "cache-control"]
             kept.append(("Cache-Control", ", ".join(PRIVATE)))
         return Reply(reply.status, [*kept, (name, receipt)], reply.body)
+
+
+def _is_for_caches(name: str) -> bool:
+    """Whether a header is addressed to single caches."""
+    return any(fnmatchcase(name.lower(), pattern) for pattern in CACHE_HEADERS)
 
 
 class _Lost(Exception):

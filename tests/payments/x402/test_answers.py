@@ -446,6 +446,9 @@ async def test_an_endless_answer_ends_and_is_not_charged(monkeypatch: pytest.Mon
         ({"Cloudflare-CDN-Cache-Control": "max-age=60"}, "private, no-store"),
         ({"Surrogate-Control": "max-age=60"}, "private, no-store"),
         ({"X-Accel-Expires": "60"}, "private, no-store"),
+        ({"X-LiteSpeed-Cache-Control": "public"}, "private, no-store"),
+        ({"Edge-Control": "cache-maxage=60s"}, "private, no-store"),
+        ({"Akamai-Edge-Control": "cache-maxage=60s"}, "private, no-store"),
     ],
 )
 async def test_no_shared_cache_keeps_a_paid_answer(sent: dict[str, str], wanted: str) -> None:

@@ -301,6 +301,14 @@ async def test_aiohttp_limits_what_it_decompresses(size: int, status: int) -> No
     assert shop.bodies == ([bytes(size)] if status == 200 else [])
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br"])
+async def test_a_body_that_aiohttp_cannot_decode_is_refused_and_not_charged(encoding: str) -> None:
+    body = b"neither gzip nor deflate nor brotli"
+    headers = {"Content-Length": str(len(body)), "Content-Encoding": encoding}
+    status, shop, till = await sent("aiohttp", post(headers, body))
+    assert (status, shop.bodies, till.nonces) == (400, [], [])
+
+
 @every_server
 async def test_another_body_is_another_request(server: str) -> None:
     shop, till = Shop(), Till()
