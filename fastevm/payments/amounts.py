@@ -76,10 +76,11 @@ def _shown(value: str | int | Decimal) -> str:
     return ascii(str(value)[:LONGEST_SHOWN])
 
 
-def text(value: Any, name: str, *, longest: int, least: int = 0) -> str:
+def text(value: Any, name: str, *, longest: int, least: int = 0, one_line: bool = False) -> str:
     """Returns ``value`` if it is ``least`` to ``longest`` printable characters or newlines.
 
-    Every store can keep such a text. Raises InvalidTerms, which names the field, for other values.
+    ``one_line``: without newlines, as a new id must be. Every store can keep such a text. Raises
+    InvalidTerms, which names the field, for other values.
     """
     if not isinstance(value, str):
         raise InvalidTerms(f"{name}: expected text, found {type(value).__name__}")
@@ -87,4 +88,6 @@ def text(value: Any, name: str, *, longest: int, least: int = 0) -> str:
         raise InvalidTerms(f"{name}: expected {least} to {longest} characters, found {len(value)}")
     if not all(char.isprintable() or char == "\n" for char in value):
         raise InvalidTerms(f"{name}: expected printable characters and newlines only")
+    if one_line and "\n" in value:
+        raise InvalidTerms(f"{name}: expected one line")
     return value

@@ -138,12 +138,13 @@ class NotRefundable(LimitReached):
 
 
 class OtherTerms(LimitReached):
-    """The id of a refund or sweep was used with another amount or recipient (``known``)."""
+    """The id of a movement was used with another order, amount or recipient (``known``)."""
 
     def __init__(self, known: Any, asked: Any) -> None:
+        of = f" of order {known.order_id}" if known.order_id != asked.order_id else ""
         super().__init__(
-            f"{known.key!r} is a {known.kind.value} of {known.amount} units to {known.recipient},"
-            f" not of {asked.amount} to {asked.recipient}: use another id"
+            f"{known.key!r} is a {known.kind.value}{of}: {known.amount} units to"
+            f" {known.recipient}, not {asked.amount} to {asked.recipient}: use another id"
         )
         self.known, self.asked = known, asked
 

@@ -1,7 +1,10 @@
-"""A `repr` that hides members: keys, signatures, and what contains them."""
+"""Keeps keys, signatures and addresses out of reprs, and out of the errors behind an error."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
+
+from fastevm.payments.errors import PaymentError
 
 Record = TypeVar("Record", bound=type)
 
@@ -26,3 +29,17 @@ def hiding(*names: str) -> Callable[[Record], Record]:
         return record
 
     return decorate
+
+
+@contextmanager
+def unchained() -> Iterator[None]:
+    """Raises errors of this package without ``__context__`` and ``__cause__``.
+
+    ``from None`` hides the original error in tracebacks, but it stays in ``__context__``, which
+    programs that report errors read. It may show a URL with a password, or a key.
+    """
+    try:
+        yield
+    except PaymentError as error:
+        error.__context__ = error.__cause__ = None
+        raise

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from fastevm.payments.amounts import integer
+from fastevm.payments.amounts import integer, text
 from fastevm.payments.authorization import Authorization, Domain, Kind, Terms
 from fastevm.payments.calls import call_data
 from fastevm.payments.contracts import artifact
@@ -26,6 +26,7 @@ from fastevm.payments.errors import (
     LimitReached,
     MovementRefused,
     NodeRefusal,
+    OtherTerms,
     StaleOrder,
 )
 from fastevm.payments.escrow import (
@@ -41,9 +42,15 @@ from fastevm.payments.escrow import (
     void_data,
 )
 from fastevm.payments.events import read_log
-from fastevm.payments.movements import Movement, MovementKind, MovementState, MovementTrigger
+from fastevm.payments.movements import (
+    Movement,
+    MovementKind,
+    MovementState,
+    MovementTrigger,
+    check_key,
+)
 from fastevm.payments.node import NodeClient
-from fastevm.payments.orders import Order, Settlement, Submission
+from fastevm.payments.orders import LONGEST_ID, Order, Settlement, Submission
 from fastevm.payments.preflight import PENDING, failure_of
 from fastevm.payments.reasons import Reason
 from fastevm.payments.routes import Route
@@ -191,9 +198,10 @@ class Holds:
     ) -> Movement:
         """Pays ``amount`` units less ``fee`` to the receiver, once for each ``key``.
 
-        Raises LimitReached if less than ``amount`` is still held, MovementRefused if the escrow
-        would reject the capture now.
+        Raises LimitReached if less than ``amount`` is still held or if another order or amount has
+        this key, MovementRefused if the escrow would reject the capture now.
         """
+        check_key(text(key, "key", longest=2 * LONGEST_ID, least=1))
         order = await to_thread(self.store.order, order_id)
         info, deployment = self.terms_of(order)
         units = integer(amount, "amount", least=1)
@@ -276,6 +284,8 @@ class Holds:
         timeout: float,
     ) -> Movement:
         known = await to_thread(self.store.movement, movement.key)
+        if known is not None and known.terms != movement.terms:
+            raise OtherTerms(known, movement)
         if known is None or known.state is MovementState.FAILED:
             if movement.order_id:
                 others = await to_thread(self.store.movements, movement.order_id)

@@ -91,7 +91,7 @@ from fastevm.payments.errors import (
     StaleOrder,
     UnknownOrder,
 )
-from fastevm.payments.escrow import collecting_call
+from fastevm.payments.escrow import ZERO, collecting_call
 from fastevm.payments.events import ChainLog, Entry, Event, entries
 from fastevm.payments.holds import Holds, HoldTerms, same_order
 from fastevm.payments.memo_payments import received, sums_of
@@ -102,6 +102,7 @@ from fastevm.payments.movements import (
     MovementKind,
     MovementState,
     amounts_of,
+    check_key,
     newest_refund,
     refund_key,
 )
@@ -414,6 +415,7 @@ class Merchant(AsyncClosing):
         """Adds an order, or returns the one with the same terms; ``exact``: nonce and times too."""
         known = await self._drafted(order.id)
         if known is None:
+            self._check_payable(order, exact=exact)
             most, value = self.policy.most_per_order, order.authorization.terms.value
             if most is not None and value > most:
                 self.metrics.count("limit_refusals_total", limit="order")
@@ -426,6 +428,39 @@ class Merchant(AsyncClosing):
                 if known is None:  # payer and nonce belong to another order
                     raise
         return same_order(known, order, exact=exact)
+
+    def _check_payable(self, order: Order, *, exact: bool) -> None:
+        """Raises InvalidTerms for a new order that can never bring in money."""
+        text(order.id, "order_id", longest=LONGEST_ID, least=1, one_line=True)
+        terms, now = order.authorization.terms, int(self._clock())
+        if terms.value == 0:
+            raise InvalidTerms("value: expected at least 1 unit, found 0")
+        if terms.payer == ZERO:
+            raise InvalidTerms("payer: nobody can sign for the zero address")
+        if terms.payer in (self.recipient, terms.recipient):
+            raise InvalidTerms(f"payer: {terms.payer} is the shop's own account")
+        if terms.valid_before <= now:
+            raise InvalidTerms(
+                f"{'terms' if exact else 'lifetime'}: the order would have expired already:"
+                f" valid before {terms.valid_before}, and it is {now} (Unix seconds)"
+            )
+
+    def _payee(self, account: str) -> str:
+        """Returns the recipient of a refund or sweep. Raises InvalidTerms if money would be lost.
+
+        Tokens reject transfers to the zero address, and most to themselves. A transfer to the shop
+        itself moves nothing.
+        """
+        found = address(account, "recipient")
+        if found == ZERO:
+            raise InvalidTerms("recipient: the zero address can hold no tokens")
+        if found == self.token.token:
+            raise InvalidTerms(
+                f"recipient: {found} is the token's contract: tokens sent there are lost"
+            )
+        if found in (self.recipient, self.route.account):
+            raise InvalidTerms(f"recipient: {found} is the shop's own account")
+        return found
 
     def _check_unsold(self, order: Order) -> None:
         """Raises DuplicateOrder if a facilitator with this store knows the order's nonce."""
@@ -480,7 +515,8 @@ class Merchant(AsyncClosing):
             count, units, oldest = counts.get(state, (0, 0, now))
             self.metrics.set("orders", count, state=state.value)
             self.metrics.set("order_units", units, state=state.value)
-            self.metrics.set("oldest_seconds", now - oldest, state=state.value)
+            if not state.ended:
+                self.metrics.set("oldest_seconds", now - oldest, state=state.value)
         self.metrics.set("exposure_units", await self.exposure())
         self.metrics.set("unreadable_rows", len(self.store.unreadable))
         waiting, since = await to_thread(self.store.backlog)
@@ -918,7 +954,10 @@ class Merchant(AsyncClosing):
         """Returns the movement that was requested. Raises AlreadyRefunded."""
         if refund_id is not None:
             text(refund_id, "refund_id", longest=LONGEST_ID, least=1)
-        key, others = refund_key(order.id, refund_id), await self.movements(order.id)
+        others = await self.movements(order.id)
+        key = refund_key(order.id, refund_id, others)
+        if all(movement.key != key for movement in others):
+            text(refund_id or "", "refund_id", longest=LONGEST_ID, one_line=True)
         newest = newest_refund(others)
         if refund_id is None and newest is not None:
             raise AlreadyRefunded(newest)
@@ -933,7 +972,9 @@ class Merchant(AsyncClosing):
             order_id=order.id,
             kind=MovementKind.REFUND,
             amount=integer(amount, "amount", least=1),
-            recipient=address(recipient or order.authorization.terms.payer, "recipient"),
+            recipient=self._payee(
+                order.authorization.terms.payer if recipient is None else recipient
+            ),
         )
 
     async def sweep(
@@ -945,14 +986,18 @@ class Merchant(AsyncClosing):
         until: MovementState = MovementState.FINAL,
         timeout: float = CAPTURE_SECONDS,
     ) -> Movement:
-        """Sends ``amount`` units of the income to ``recipient``, once for each ``key``."""
+        """Sends ``amount`` units of the income to ``recipient``, once for each ``key``.
+
+        Raises LimitReached if another sweep or amount has this key.
+        """
         movement = Movement(
-            key=text(key, "key", longest=2 * LONGEST_ID, least=1),
+            key=text(key, "key", longest=2 * LONGEST_ID, least=1, one_line=True),
             order_id="",
             kind=MovementKind.SWEEP,
             amount=integer(amount, "amount", least=1),
-            recipient=address(recipient, "recipient"),
+            recipient=self._payee(recipient),
         )
+        check_key(movement.key)
         return await self._move(movement, lambda others: None, until, timeout)
 
     async def _move(

@@ -20,7 +20,7 @@ HELP: Final[dict[str, str]] = {
     "block_seconds": "Measured seconds between two blocks.",
     "orders": "Orders by state.",
     "order_units": "Sum of the orders by state, in token units.",
-    "oldest_seconds": "Seconds since the least recent change of an order, by state.",
+    "oldest_seconds": "Age of the least recent change of an order, by state that has not ended.",
     "exposure_units": "Authorized or captured and unpaid, in token units.",
     "unreadable_rows": "Rows of the store that cannot be read.",
     "signer_wei": "Balance of the account that pays the gas.",

@@ -4,16 +4,19 @@ An order tracks its authorization. A movement is one transfer that the merchant 
 that makes repeated requests safe. Its state follows the chain as the order's does.
 """
 
+import re
 from collections.abc import Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from fastevm.payments.errors import IllegalTransition
+from fastevm.payments.errors import IllegalTransition, InvalidTerms
 from fastevm.payments.orders import Order, Purpose, Settlement
 from fastevm.payments.reasons import Reason
 from fastevm.payments.states import State
+
+_REFUND: Final = re.compile(r"/refund(?:/|$)")
 
 
 class MovementKind(Enum):
@@ -131,9 +134,27 @@ class Amounts(NamedTuple):
         return self.captured - self.refunded
 
 
-def refund_key(order_id: str, refund_id: str | None) -> str:
-    """Returns the key of an order's refund; without an id that of its only refund."""
-    return f"{order_id}/refund/{refund_id}" if refund_id is not None else f"{order_id}/refund"
+def refund_key(order_id: str, refund_id: str | None, movements: Sequence[Movement] = ()) -> str:
+    """Returns the key of an order's refund; without an id that of its only refund.
+
+    Different orders have different keys: the slashes of an order id are escaped if it has the form
+    of a refund's key itself (``a/refund/b``) or contains ``%``. ``movements``: those of the order;
+    a refund that an earlier version stored keeps its key, which had no escapes.
+    """
+    end = "/refund" if refund_id is None else f"/refund/{refund_id}"
+    if any(movement.key == order_id + end for movement in movements):
+        return order_id + end
+    if "%" in order_id or _REFUND.search(order_id):
+        order_id = order_id.replace("%", "%25").replace("/", "%2F")
+    return order_id + end
+
+
+def check_key(key: str) -> None:
+    """Raises InvalidTerms for a caller's key that a movement of this package may have."""
+    if _REFUND.search(key) or key.endswith("/void") or key.startswith(("collector/", "allowance/")):
+        raise InvalidTerms(
+            f"key: {key!r} has the form of the key of a refund, a void or an allowance: use another"
+        )
 
 
 def newest_refund(movements: Sequence[Movement]) -> Movement | None:

@@ -10,7 +10,8 @@ import logging
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final, Protocol
 
-from fastevm.payments.errors import NodeRefusal, NodeUnreachable
+from fastevm.payments.errors import InvalidTerms, NodeRefusal, NodeUnreachable
+from fastevm.payments.hidden import unchained
 from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient, WebSocketClient
 from fastevm.rpc_client.closing import AsyncClosing
 from fastevm.rpc_client.messages import (
@@ -52,15 +53,16 @@ class HttpTransport:
     """HTTP POST over persistent connections."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
+        self.url = address_of_node(url, "node", "http", "https")
         self._client = AsyncJsonRpcClient(url, timeout=REQUEST_SECONDS)
 
     async def send(self, body: bytes) -> bytes:
         """Returns the answer. Raises :class:`NodeUnreachable`."""
-        try:
-            return await self._client.send(body)
-        except RpcUnreachable as error:
-            raise NodeUnreachable(str(error)) from None
+        with unchained():
+            try:
+                return await self._client.send(body)
+            except RpcUnreachable as error:
+                raise NodeUnreachable(str(error)) from None
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -87,7 +89,9 @@ class NodeClient(AsyncClosing):
         batch_limit: int = BATCH_LIMIT,
     ) -> None:
         self._transport = HttpTransport(node) if isinstance(node, str) else node
-        self.feed_url = None if feed_url is None else checked_address(feed_url, "ws", "wss")
+        self.feed_url = (
+            None if feed_url is None else address_of_node(feed_url, "feed_url", "ws", "wss")
+        )
         self.batch_limit = batch_limit
         self._ids = itertools.count(1)
 
@@ -122,10 +126,11 @@ class NodeClient(AsyncClosing):
         ]
         body = body_of(requests[0] if len(requests) == 1 else requests)
         response = await self._transport.send(body)
-        try:
-            answers = answers_in(response, requests)
-        except RpcUnreachable as error:
-            raise NodeUnreachable(str(error)) from None
+        with unchained():
+            try:
+                answers = answers_in(response, requests)
+            except RpcUnreachable as error:
+                raise NodeUnreachable(str(error)) from None
         return [_own(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
     async def subscribe(self, *params: Any) -> AsyncGenerator[Any, None]:
@@ -152,12 +157,22 @@ class NodeClient(AsyncClosing):
             pause = min(2 * pause, RECONNECT_LONGEST)
 
 
+def address_of_node(url: str, name: str, *schemes: str) -> str:
+    """Returns ``url``. Raises InvalidTerms, which names the argument, if no client could use it."""
+    with unchained():
+        try:
+            return checked_address(url, *schemes)
+        except ValueError as error:
+            raise InvalidTerms(f"{name}: {error}") from None
+
+
 async def _subscribed(socket: WebSocketClient, params: Sequence[Any]) -> None:
     """Subscribes. Raises :class:`NodeRefusal` if the node refuses."""
-    try:
-        await socket.call("eth_subscribe", *params)
-    except RpcRefusal as error:
-        raise NodeRefusal("eth_subscribe", error.code, error.message, error.data) from None
+    with unchained():
+        try:
+            await socket.call("eth_subscribe", *params)
+        except RpcRefusal as error:
+            raise NodeRefusal("eth_subscribe", error.code, error.message, error.data) from None
 
 
 def _own(request: Request, answer: Any) -> Answer:

@@ -76,7 +76,10 @@ class Notice(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryState(Enum):
-    """WAITING to be delivered, DONE, or DROPPED because the endpoint was disabled."""
+    """WAITING to be delivered, or DONE.
+
+    DROPPED: earlier versions dropped what waited for an endpoint when it was disabled.
+    """
 
     WAITING = "waiting"
     DONE = "done"

@@ -14,6 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from fastevm.payments.errors import StoreError, StoreUnavailable
+from fastevm.payments.hidden import unchained
 from fastevm.payments.migrations import prepare
 from fastevm.payments.schema import APPEND_ONLY, OLDER_APPEND_ONLY, POSTGRES, POSTGRES_GUARDS
 from fastevm.rpc_client.messages import shown_address
@@ -145,20 +146,21 @@ class PostgresDatabase:
             self._idle.put(connection)
 
     def _connect(self) -> "psycopg.Connection[dict[str, Any]]":
-        try:
-            return psycopg.connect(
-                self._url,
-                autocommit=True,
-                row_factory=dict_row,
-                connect_timeout=CONNECT_SECONDS,
-                options=f"-c statement_timeout={STATEMENT_SECONDS}s -c synchronous_commit=on",
-            )
-        except psycopg.OperationalError as error:
-            raise StoreUnavailable(
-                f"store {self.name} is unreachable: {type(error).__name__}"
-            ) from None
-        except psycopg.ProgrammingError:
-            raise StoreError("invalid PostgreSQL URL of the store") from None
+        with unchained():
+            try:
+                return psycopg.connect(
+                    self._url,
+                    autocommit=True,
+                    row_factory=dict_row,
+                    connect_timeout=CONNECT_SECONDS,
+                    options=f"-c statement_timeout={STATEMENT_SECONDS}s -c synchronous_commit=on",
+                )
+            except psycopg.OperationalError as error:
+                raise StoreUnavailable(
+                    f"store {self.name} is unreachable: {type(error).__name__}"
+                ) from None
+            except (psycopg.Error, ValueError):
+                raise StoreError("invalid PostgreSQL URL of the store") from None
 
 
 def check_audit(connection: PostgresConnection, name: str) -> None:

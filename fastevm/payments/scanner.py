@@ -59,6 +59,7 @@ class Scanner:
         self.deep: Head | None = None  # newest block at the policy's depth, as last seen
         self.behind = 0  # blocks by which the node was behind at the last poll
         self._begun = False
+        self._logged = -1  # the newest scanned block when it was logged that the node is behind
 
     @property
     def scope(self) -> str:
@@ -121,8 +122,15 @@ class Scanner:
         newest = points[0]
         self.behind = max(0, newest.number - head.number)
         rival = newest.number == head.number and newest.block_hash != head.hash
-        if self.behind or rival:
-            log.info("the node's head is %d, block %d was seen before", head.number, newest.number)
+        if self.behind and newest.number != self._logged:
+            self._logged = newest.number
+            log.warning(
+                "the node's head is block %d, and block %d was scanned before: orders do not change"
+                " until the node has caught up; if its chain was restarted, it never will"
+                " ('fastevm pay doctor' finds out)",
+                head.number,
+                newest.number,
+            )
         return bool(self.behind) or rival
 
     def _first(self, head: Head, known: Checkpoint | None, points: Sequence[Checkpoint]) -> int:

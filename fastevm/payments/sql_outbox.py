@@ -16,6 +16,8 @@ _WITH_NOTICE: Final = (
     " deliveries.fence, deliveries.attempts, deliveries.status"
     " FROM deliveries JOIN events ON events.number = deliveries.event"
 )
+# Has one placeholder: the shop.
+_ENABLED: Final = "endpoint NOT IN (SELECT id FROM endpoints WHERE shop = ? AND disabled <> 0)"
 
 
 class SqlOutbox(SqlOrders):
@@ -69,7 +71,7 @@ class SqlOutbox(SqlOrders):
     def change_endpoint(self, endpoint_id: str, **members: Any) -> None:
         """Sets ``url``, ``sealed``, ``previous``, ``disabled`` or ``failing_since``.
 
-        Disabling an endpoint drops its pending deliveries; :meth:`replay` restores them.
+        The pending deliveries of a disabled endpoint wait until it is enabled again.
         """
         with self.unit() as unit:
             assigned = ", ".join(f"{name} = ?" for name in members)
@@ -82,12 +84,7 @@ class SqlOutbox(SqlOrders):
             ).rowcount  # fmt: skip
             if not changed:
                 raise UnknownOrder(f"no endpoint has the id {endpoint_id!r}")
-            if members.get("disabled"):
-                unit.execute(
-                    "UPDATE deliveries SET state = ? WHERE shop = ? AND endpoint = ? AND state = ?",
-                    DeliveryState.DROPPED.value, self.shop, endpoint_id,
-                    DeliveryState.WAITING.value,
-                )  # fmt: skip
+            unit.connection.notify(self.shop)
 
     # --- deliveries -------------------------------------------------------------------------------
 
@@ -97,19 +94,20 @@ class SqlOutbox(SqlOrders):
         """Leases due deliveries to the caller for ``seconds``.
 
         At most one per order and endpoint, and only after all earlier notices were delivered there.
-        Leaves out the endpoints in ``skip``.
+        Leaves out disabled endpoints and those in ``skip``.
         """
         now = time.time()
         with self.unit() as unit:
             others = f" AND endpoint NOT IN ({marks(len(skip))})" if skip else ""
             rows = unit.rows(
                 "SELECT endpoint, event FROM deliveries AS this WHERE shop = ? AND state = ?"
-                f" AND due <= ? AND lease_until <= ?{others} AND NOT EXISTS (SELECT 1 FROM"
-                " deliveries AS earlier WHERE earlier.shop = this.shop"
+                f" AND due <= ? AND lease_until <= ?{others} AND {_ENABLED}"
+                " AND NOT EXISTS (SELECT 1 FROM deliveries AS earlier"
+                " WHERE earlier.shop = this.shop"
                 " AND earlier.endpoint = this.endpoint AND earlier.order_id = this.order_id"
                 " AND earlier.event < this.event AND earlier.state = this.state)"
                 f" ORDER BY event LIMIT ?{self.database.skip_locked}",
-                self.shop, DeliveryState.WAITING.value, now, now, *skip, limit,
+                self.shop, DeliveryState.WAITING.value, now, now, *skip, self.shop, limit,
             )  # fmt: skip
             found = []
             for row in rows:
@@ -184,11 +182,14 @@ class SqlOutbox(SqlOrders):
             return count
 
     def backlog(self) -> tuple[int, float]:
-        """Returns the number of pending deliveries and the oldest one's time (0.0 without any)."""
+        """Returns the number of pending deliveries and the oldest one's time (0.0 without any).
+
+        Deliveries of disabled endpoints do not count.
+        """
         (row,) = self.database.read(
             "SELECT COUNT(*) AS count, MIN(events.at) AS oldest FROM deliveries"
             " JOIN events ON events.number = deliveries.event"
-            " WHERE deliveries.shop = ? AND deliveries.state = ?",
-            (self.shop, DeliveryState.WAITING.value),
+            f" WHERE deliveries.shop = ? AND deliveries.state = ? AND {_ENABLED}",
+            (self.shop, DeliveryState.WAITING.value, self.shop),
         )
         return row["count"], row["oldest"] or 0.0

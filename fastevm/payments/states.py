@@ -40,6 +40,11 @@ class State(Enum):
         return self in _OPEN
 
     @property
+    def ended(self) -> bool:
+        """Whether nothing more is expected to happen. A reorganisation may still change it."""
+        return self in _ENDED
+
+    @property
     def in_flight(self) -> bool:
         """Whether one of the merchant's transactions waits for inclusion."""
         return self in (State.CAPTURING, State.AUTHORIZING, State.CANCELLING)
@@ -47,6 +52,11 @@ class State(Enum):
 
 # Authorized or captured, but not yet paid.
 EXPOSED: Final = (State.STORED, State.CAPTURING, State.AUTHORIZING, State.HELD, State.CAPTURED)
+_ENDED: Final = frozenset(
+    (
+        State.PAID, State.RELEASED, State.CANCELLED, State.VOIDED, State.EXPIRED, State.FAILED,
+    )
+)  # fmt: skip
 _OPEN: Final = frozenset(
     (
         State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING, State.HELD,

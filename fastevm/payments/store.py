@@ -403,7 +403,10 @@ class OutboxStore(Protocol):
         ...
 
     def change_endpoint(self, endpoint_id: str, **members: Any) -> None:
-        """Sets ``url``, ``sealed``, ``previous``, ``disabled`` or ``failing_since``."""
+        """Sets ``url``, ``sealed``, ``previous``, ``disabled`` or ``failing_since``.
+
+        The pending deliveries of a disabled endpoint wait until it is enabled again.
+        """
         ...
 
     def claim_deliveries(
@@ -432,7 +435,10 @@ class OutboxStore(Protocol):
         ...
 
     def backlog(self) -> tuple[int, float]:
-        """Returns the number of pending deliveries and the oldest one's time (0.0 without any)."""
+        """Returns the number of pending deliveries and the oldest one's time (0.0 without any).
+
+        Deliveries of disabled endpoints do not count.
+        """
         ...
 
 

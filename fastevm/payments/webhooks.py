@@ -212,8 +212,8 @@ class Sender:
         return len(found)
 
     async def _deliver(self, delivery: Delivery, endpoint: Endpoint | None) -> None:
-        if endpoint is None or endpoint.disabled:
-            await to_thread(self.store.delivered, delivery, DeliveryState.DROPPED, "disabled")
+        if endpoint is None or endpoint.disabled:  # disabled after the delivery was claimed
+            await to_thread(self.store.delivered, delivery, DeliveryState.WAITING, "disabled")
             return
         result = await self._post(delivery.notice, endpoint)
         outcome = "delivered" if 200 <= result.status < 300 else "failed"
@@ -223,6 +223,7 @@ class Sender:
         elif result.status == 410:
             log.warning("endpoint %s answered 410 Gone: disabled", endpoint.id)
             await to_thread(self.store.change_endpoint, endpoint.id, disabled=True)
+            await to_thread(self.store.delivered, delivery, DeliveryState.WAITING, result.text)
         else:
             await to_thread(self._failed, delivery, endpoint, result)
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from fastevm.errors import FastevmError
 from fastevm.rpc_client.large_json import decode
@@ -109,24 +109,21 @@ def shown_address(url: str) -> str:
     """
     scheme = url.partition("://")[0] if _SCHEME.match(url) else ""
     hidden = f"{scheme.lower()}://***" if scheme else "***"
-    try:
-        parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return hidden
+    parts = _parts_of(url)
     # "user:pass/word@host": urlsplit takes "user:pass" for the host
-    if not scheme or not parts.netloc or "@" in url.partition(parts.netloc)[2]:
+    if parts is None or not scheme or not parts.netloc:
         return hidden
+    if "@" in url.partition(parts.netloc)[2]:
+        return hidden
+    port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname or ''}{port}"
 
 
 def checked_address(url: str, *schemes: str) -> str:
     """Returns ``url``. Raises ValueError if its scheme is not in ``schemes`` or it has no host."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # raises ValueError
-    except ValueError:
-        raise ValueError(f"invalid address of a node: {shown_address(url)}") from None
+    parts = _parts_of(url)
+    if parts is None:
+        raise ValueError(f"invalid address: {shown_address(url)}")
     if "://" not in url:
         raise ValueError(
             f"address {_shown_host(url)!r} is not {schemes[0]}: begin it with {schemes[0]}://"
@@ -134,6 +131,20 @@ def checked_address(url: str, *schemes: str) -> str:
     if parts.scheme not in schemes or not parts.hostname:
         raise ValueError(f"address {shown_address(url)!r} is not {schemes[0]}")
     return url
+
+
+def _parts_of(url: str) -> SplitResult | None:
+    """Returns the parts of a URL; None if it cannot be parsed.
+
+    The caller raises its error outside of this function: an error raised while the ValueError is
+    handled would keep it in ``__context__``, and its text may show a password.
+    """
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises ValueError
+    except ValueError:
+        return None
+    return parts
 
 
 def _shown_host(url: str) -> str:

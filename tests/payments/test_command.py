@@ -472,6 +472,60 @@ async def test_an_address_without_http_is_explained(
     )
 
 
+async def test_an_unknown_shop_is_an_error_that_names_the_known_ones(
+    still: Market, pay: Command
+) -> None:
+    known = still.merchant()
+    await still.stored(known)
+    unknown = f"{CHAIN_ID}/{still.token.token}/{still.stranger.address}"
+    for command in (
+        "list",
+        "show order-1",
+        "export",
+        "void order-1",
+        "webhooks",
+        "capture order-1",
+    ):
+        code, output = await pay(*command.split(), "--shop", unknown)
+        assert code == 2 and f"the store has no such shop: it has {known.shop}" in output, output
+        assert (await pay(*command.split(), "--shop", f"x402/{CHAIN_ID}"))[0] == 2
+    assert (await pay("list", "--shop", known.shop))[0] == 0
+
+
+async def test_a_sale_is_not_refunded_and_the_command_says_how(still: Market, pay: Command) -> None:
+    sold = still.store().scoped(f"x402/{CHAIN_ID}")
+    sold.add(Order(id="sale-1", authorization=Authorization(still.token, still.terms())))
+    for more in ((), ("--shop", f"x402/{CHAIN_ID}")):
+        code, output = await pay("refund", "sale-1", *more)
+        assert code == 2 and "send it back from there, to the payer" in output, output
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 40])
+async def test_the_doctor_recognises_a_restarted_chain(
+    still: Market, pay: Command, blocks: int
+) -> None:
+    merchant = still.merchant()
+    await still.stored(merchant)
+    for _ in range(3):
+        still.mine()
+        await merchant.reconcile()
+    assert "FAIL  chain " not in (await pay("doctor"))[1]
+    other = dev_node(chain_id=CHAIN_ID, mining=Mining.MANUAL)
+    server = server_of(other, "preconf", threads=2)
+    await server.start()
+    try:
+        if blocks:
+            other.mine(blocks)
+        code, output = await pay("doctor", "--node", server.urls[0])
+    finally:
+        await server.stop()
+    assert code == 1
+    (line,) = [line for line in output.splitlines() if line.startswith("FAIL  chain ")]
+    assert "the chain was restarted" in line and "pass a new --store" in line
+    if blocks > 3:
+        assert "has another hash than when it was scanned" in line
+
+
 async def test_an_endpoint_can_come_before_the_first_order(
     tmp_path: Path, pay: Command, still: Market
 ) -> None:
@@ -505,7 +559,12 @@ async def test_endpoints_are_kept_by_the_command(still: Market, pay: Command) ->
         number = unknown.removeprefix("evt_")
         assert code == 1 and f"the shop has no message evt_{number}: the newest is evt_3" in output
     assert len(still.store().scoped(still.merchant().shop).deliveries()) == 3, "nothing was added"
-    assert (await pay("webhooks", "--disable", "shop"))[1] == "shop is disabled\n"
+    code, output = await pay("webhooks", "--disable", "shop")
+    assert output == "shop is disabled; 3 messages kept until it is enabled\n"
+    assert "shop  disabled  3 waiting" in (await pay("webhooks"))[1]
+    code, output = await pay("webhooks", "--enable", "shop")
+    assert output.startswith("shop is enabled; 3 messages will be delivered"), output
+    assert (await pay("webhooks", "--disable", "shop"))[0] == 0
     assert (await pay("webhooks", "--rotate", "shop"))[1].startswith(SECRET_PREFIX)
     assert (await pay("webhooks", "--rotate", "nobody"))[0] == 1
     code, output = await pay("webhooks", "--replay", "shop", "x")

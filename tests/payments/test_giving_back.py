@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from itertools import product
 
 import pytest
 
@@ -11,12 +12,15 @@ from fastevm.payments import (
     InvalidTerms,
     LimitReached,
     Merchant,
+    Movement,
+    MovementKind,
     MovementRefused,
     MovementState,
     PaymentError,
     Reason,
     State,
 )
+from fastevm.payments.movements import refund_key
 from tests.max_wait import MAX_WAIT
 
 from .market import FUNDS, VALUE, Market
@@ -103,6 +107,60 @@ async def test_without_an_id_an_order_is_refunded_once(still: Market) -> None:
     with pytest.raises(AlreadyRefunded, match="final"):
         await asked(merchant, recipient=still.stranger.address)
     assert [movement.amount for movement in await merchant.movements("order-1")] == [VALUE // 4]
+
+
+@pytest.mark.parametrize("account", ["zero", "token", "shop"])
+async def test_money_is_not_sent_where_it_would_be_lost(still: Market, account: str) -> None:
+    merchant = await paid(still)
+    to = {"zero": "0x" + "00" * 20, "token": still.token.token, "shop": still.shop.address}
+    text = {"zero": "zero address", "token": "token's contract", "shop": "shop's own account"}
+    with pytest.raises(InvalidTerms, match=f"recipient: .*{text[account]}"):
+        await merchant.refund("order-1", 1, recipient=to[account].lower())
+    with pytest.raises(InvalidTerms, match=f"recipient: .*{text[account]}"):
+        await merchant.sweep(to[account].lower(), 1, key="rent")
+    assert await merchant.movements() == []
+
+
+@pytest.mark.parametrize("key", ["order-1/refund", "x/refund/y", "x/void", "collector/x"])
+async def test_a_sweep_has_no_key_that_a_refund_may_need(still: Market, key: str) -> None:
+    merchant = await paid(still)
+    with pytest.raises(InvalidTerms, match=r"key: .* has the form of the key of a refund"):
+        await merchant.sweep(still.stranger.address, 1, key=key)
+    assert await merchant.movements() == []
+
+
+def test_refunds_of_different_orders_have_different_keys() -> None:
+    parts = ("a", "b", "refund", "a%2Frefund", "%", "a%", "25")
+    names = ["/".join(some) for count in (1, 2, 3) for some in product(parts, repeat=count)]
+    pairs = [(order, refund) for order in names for refund in (*names, None)]
+    assert len({refund_key(*pair) for pair in pairs}) == len(pairs)
+    assert refund_key("2026/17", "x/refund") == "2026/17/refund/x/refund"
+
+
+def test_a_refund_of_an_earlier_version_keeps_its_key() -> None:
+    key = "a/refund/b/refund/c"
+    stored = Movement(
+        key=key, order_id="a/refund/b", kind=MovementKind.REFUND, amount=1,
+        recipient="0x" + "11" * 20,
+    )  # fmt: skip
+    assert refund_key("a/refund/b", "c", [stored]) == key
+    assert refund_key("a/refund/b", "c") == "a%2Frefund%2Fb/refund/c"
+
+
+async def test_refunds_of_orders_with_similar_ids_are_all_made(still: Market) -> None:
+    merchant = still.merchant()
+    for name in ("a", "a/refund/x"):
+        await still.stored(merchant, name)
+        await merchant.capture(name, until=State.CAPTURING)
+    still.mine()
+    await merchant.reconcile()
+    requested = MovementState.REQUESTED
+    await merchant.refund("a", 1, refund_id="x/refund/y", until=requested)
+    await merchant.refund("a/refund/x", 2, refund_id="y", until=requested)
+    assert (await merchant.amounts("a")).refunded == 1
+    assert (await merchant.amounts("a/refund/x")).refunded == 2
+    with pytest.raises(InvalidTerms, match="refund_id: expected one line"):
+        await merchant.refund("a", 1, refund_id="one\ntwo")
 
 
 async def test_two_refunds_of_the_same_amount_are_two_refunds(still: Market) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fastevm.payments import InvalidTerms, State, UnknownOrder, UnreadableRow
+from fastevm.payments import HoldTerms, InvalidTerms, State, UnknownOrder, UnreadableRow
 from fastevm.payments.commands.export import harmless
 from fastevm.payments.sql_store import SqlStore
 from tests.max_wait import MAX_WAIT
@@ -33,6 +33,30 @@ async def test_a_draft_with_wrong_input_leaves_nothing_behind(
         await merchant.draft(**{**usual, **wrong})
     assert await merchant.orders() == []
     await merchant.reconcile()
+
+
+@pytest.mark.parametrize("hold", [None, HoldTerms()])
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"value": 0}, "value: expected (at least 1 unit|1 to)"),
+        ({"payer": "0x" + "00" * 20}, "payer: nobody can sign"),
+        ({"payer": "SHOP"}, "payer: .* is the shop's own account"),
+        ({"lifetime": 0}, "lifetime: the order would have expired"),
+        ({"order_id": "a\nb"}, "order_id: expected one line"),
+    ],
+    ids=str,
+)
+async def test_a_draft_that_can_never_be_paid_is_refused(
+    still: Market, wrong: dict[str, Any], text: str, hold: HoldTerms | None
+) -> None:
+    merchant = still.merchant()
+    usual = {"order_id": "order-1", "payer": still.payer.address, "value": VALUE, "hold": hold}
+    if wrong.get("payer") == "SHOP":
+        wrong = {"payer": still.shop.address.lower()}
+    with pytest.raises(InvalidTerms, match=text):
+        await merchant.draft(**{**usual, **wrong})
+    assert await merchant.orders() == []
 
 
 async def test_strings_of_digits_are_numbers(still: Market) -> None:

@@ -3,12 +3,16 @@
 import asyncio
 import contextlib
 import json
+import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from aiohttp import web
 
-from fastevm.payments import Kind, Merchant, NodeClient, Order, State
+from fastevm.payments import InvalidTerms, Kind, Merchant, NodeClient, Order, State
+from fastevm.payments.chain import head_of
+from fastevm.payments.commands import serve
 from fastevm.payments.node import HttpTransport
 from tests.max_wait import MAX_WAIT
 
@@ -130,6 +134,49 @@ async def test_a_provider_that_speaks_no_json_rpc_is_survived(still: Market, bod
         transport.status = None
         await until(lambda: merchant.metrics.value("passes_total") >= 1)
     await transport.close()
+
+
+async def test_ended_orders_have_no_age_in_the_metrics(still: Market) -> None:
+    merchant = still.merchant()
+    await still.stored(merchant)
+    await still.stored(merchant, "order-2")
+    await merchant.void("order-2")
+    await merchant.measure()
+    aged = [line for line in merchant.metrics.text().splitlines() if "oldest_seconds{" in line]
+    states = {state for state in State if any(f'state="{state.value}"' in line for line in aged)}
+    assert states == {state for state in State if not state.ended}
+    assert State.STORED in states and not states & {State.PAID, State.VOIDED, State.EXPIRED}
+    assert "fastevm_payments_orders{" in merchant.metrics.text()
+
+
+async def test_the_metrics_have_a_fixed_port_and_another_one_if_it_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
+        monkeypatch.setattr(serve, "METRICS_PORT", port)
+        taken = web.AppRunner(web.Application())
+        assert await serve._listen(taken, None) not in (0, port)
+        await taken.cleanup()
+        with pytest.raises(InvalidTerms, match=f"cannot listen on 127.0.0.1:{port}"):
+            await serve._listen(web.AppRunner(web.Application()), port)
+    runner = web.AppRunner(web.Application())
+    assert await serve._listen(runner, None) == port
+    await runner.cleanup()
+
+
+async def test_a_node_that_is_behind_is_logged_once(
+    still: Market, caplog: pytest.LogCaptureFixture
+) -> None:
+    merchant = still.merchant()
+    await still.stored(merchant)
+    still.mine(3)
+    await merchant.reconcile()
+    head = head_of(await merchant.node.call("eth_getBlockByNumber", "0x1", False))
+    for _ in range(3):
+        await merchant.scanner.scan(head)
+    (record,) = [record for record in caplog.records if "was scanned before" in record.message]
+    assert "'fastevm pay doctor' finds out" in record.message
 
 
 def failures(merchant: Merchant) -> int:

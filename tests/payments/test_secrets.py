@@ -38,7 +38,7 @@ from fastevm.payments.node import HttpTransport
 from fastevm.payments.states import Trigger
 from fastevm.payments.store_key import rotate
 from fastevm.payments.webhooks import add_endpoint, verified
-from fastevm.payments.x402 import Payer, RemoteFacilitator
+from fastevm.payments.x402 import Payer, Payment, RemoteFacilitator, Requirements
 from fastevm.payments.x402.payer import Presented
 
 from .market import FUNDS, KEY, VALUE, Market
@@ -241,6 +241,19 @@ def test_a_node_client_does_not_show_its_address_and_is_not_copied(holder: Any) 
             copied(holder)
 
 
+def chain_of(error: BaseException | None) -> str:
+    """Everything that a program can read of an error and of the errors behind it."""
+    seen: list[BaseException] = []
+    behind = [error]
+    while behind:
+        found = behind.pop()
+        if found is not None and found not in seen:
+            seen.append(found)
+            behind += [found.__cause__, found.__context__]
+    text = "".join(f"{found!r} {found} {found.args} {found.__dict__}" for found in seen)
+    return text + "".join(traceback.format_exception(error))
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -249,6 +262,8 @@ def test_a_node_client_does_not_show_its_address_and_is_not_copied(holder: Any) 
         "postgresql://u:5ecr3t@127.0.0.1:1/db",
         "postgresql://u:5ecr3t%@127.0.0.1:1/db",
         "postgresql://u:5ecr3t@[bad/db",
+        "postgresql://u:p@127.0.0.1:5ecr3t/db",
+        "postgresql://u@127.0.0.1:1/db?5ecr3t=1",
         "host=127.0.0.1 port=1 password=5ecr3t",
         "u:5ecr3t@127.0.0.1/db",
         "5ecr3t",
@@ -257,17 +272,48 @@ def test_a_node_client_does_not_show_its_address_and_is_not_copied(holder: Any) 
 def test_no_password_of_a_store_is_in_an_error(url: str) -> None:
     with pytest.raises(StoreError) as found:
         open_store(url)
-    assert "5ecr3t" not in "".join(traceback.format_exception(found.value))
+    assert "5ecr3t" not in chain_of(found.value)
 
 
 @pytest.mark.parametrize(
-    "url", ["http://u:5ecr3t/x@127.0.0.1:1", "http://127.0.0.1:5ecr3t/", "http://[5ecr3t/"]
-)
-def test_no_password_of_a_node_is_in_an_error(url: str) -> None:
-    with pytest.raises(ValueError, match="invalid address of a node") as found:
-        NodeClient(url)
-    assert "5ecr3t" not in "".join(traceback.format_exception(found.value))
-    assert "5ecr3t" not in repr(RemoteFacilitator(url))
+    "url",
+    [
+        "http://u:5ecr3t/x@127.0.0.1:1", "http://127.0.0.1:5ecr3t/", "http://[5ecr3t/",
+        "5ecr3t", "ftp://u:5ecr3t@127.0.0.1/",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("make", [NodeClient, RemoteFacilitator, HttpTransport])
+def test_no_password_of_an_invalid_address_is_in_an_error(make: Any, url: str) -> None:
+    with pytest.raises(InvalidTerms, match=r"(node|url): ") as found:
+        make(url)
+    assert "5ecr3t" not in chain_of(found.value)
+    with pytest.raises(InvalidTerms, match="feed_url: ") as found:
+        NodeClient("http://127.0.0.1:1", url)
+    assert "5ecr3t" not in chain_of(found.value)
+
+
+@pytest.mark.parametrize("of", ["node", "facilitator", "verify"])
+async def test_no_password_of_an_address_is_in_an_error_of_a_request(of: str) -> None:
+    address = "http://u:5ecr3t@127.0.0.1:1/5ecr3t?key=5ecr3t"  # where nothing listens
+    offer = Requirements(
+        scheme="exact", chain_id=84_532, asset="0x" + "11" * 20, pay_to="0x" + "22" * 20, amount=1,
+        extra={"name": "USDC", "version": "2"},
+    )  # fmt: skip
+    payment = Payment.read(
+        {"x402Version": 2, "accepted": offer.show(),
+         "payload": Payer(b"\x05" * 32, {}).payload(offer)}
+    )  # fmt: skip
+    with pytest.raises(PaymentError) as found:
+        if of == "node":
+            async with NodeClient(address) as node:
+                await node.call("eth_chainId")
+        else:
+            remote = RemoteFacilitator(address)
+            try:
+                await (remote.supported() if of == "facilitator" else remote.verify(payment, offer))
+            finally:
+                await remote.close()
+    assert "5ecr3t" not in chain_of(found.value)
 
 
 ALTERED = {

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +14,12 @@ from fastevm.payments import (
     DeliveryState,
     InvalidTerms,
     Merchant,
+    MovementKind,
     State,
     Trigger,
     Vault,
 )
+from fastevm.payments.outbox import DRAFTED, MOVEMENT_TYPES, RECEIVED, TYPES
 from fastevm.payments.webhooks import (
     NOT_PUBLIC_WHY,
     UNDECRYPTABLE,
@@ -198,14 +201,21 @@ async def test_an_endpoint_that_is_gone_is_disabled_and_a_replay_brings_everythi
     (endpoint,) = store.endpoints()
     assert endpoint.disabled
     assert receiver.got == []
-    assert {delivery.state for delivery in store.deliveries("shop")} == {DeliveryState.DROPPED}
+    assert {delivery.state for delivery in store.deliveries("shop")} == {DeliveryState.WAITING}
+    assert store.backlog() == (0, 0.0), "what waits for a disabled endpoint is no backlog"
+    assert await sender.once() == 0
+    await paid(still, merchant, "order-2")  # not kept for it: a replay brings it
     store.change_endpoint("shop", disabled=False)
-    assert store.replay("shop", 1) == 6
     await emptied(sender)
     assert receiver.types("order-1") == LIFE
+    assert receiver.types("order-2") == []
+    assert store.replay("shop", 1) == 12
+    await emptied(sender)
+    assert receiver.types("order-1") == LIFE + LIFE
+    assert receiver.types("order-2") == LIFE
     assert store.replay("shop", 1, 2) == 2
     await emptied(sender)
-    assert receiver.types("order-1") == LIFE + LIFE[:2]
+    assert receiver.types("order-1") == LIFE + LIFE + LIFE[:2]
     await sender.close()
 
 
@@ -323,3 +333,13 @@ def test_the_specifications_example_is_signed_as_it_says() -> None:
     assert header == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
     with pytest.raises(InvalidTerms):
         signature("whsec_!", "x", 1, b"")
+
+
+def test_the_page_has_every_type_of_message() -> None:
+    page = Path(__file__).parents[2] / "docs/payments/webhooks.md"
+    text = page.read_text(encoding="utf-8")
+    types = {*TYPES.values(), DRAFTED, RECEIVED}
+    types |= {f"refund.{suffix}" for suffix in MOVEMENT_TYPES.values()}
+    assert [name for name in sorted(types) if f"`{name}`" not in text] == []
+    kinds = {kind.value for kind in MovementKind} - {"refund"}
+    assert [kind for kind in sorted(kinds) if f"`{kind}.`" not in text] == []

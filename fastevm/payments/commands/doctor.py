@@ -13,7 +13,7 @@ from asyncio import to_thread
 from typing import Any, Final, NamedTuple
 
 from fastevm.payments.calls import call_data, separator_data
-from fastevm.payments.chain import FEE_CALLS, Chain, head_of, quote_of
+from fastevm.payments.chain import FEE_CALLS, Chain, Head, head_of, quote_of
 from fastevm.payments.commands.shared import (
     SIGNER_VARIABLE,
     account,
@@ -45,6 +45,12 @@ LEAST_CAPTURES: Final = 10  # the account must have gas for so many
 STUCK_SECONDS: Final = 600.0
 LAG_SECONDS: Final = 60.0
 MOST_TRIED: Final = 1_000  # encrypted values that are decrypted
+
+
+RESTARTED: Final = (
+    "the chain was restarted, and the payments of this store are gone with the old one: pass a new"
+    " --store for the new chain, or --node of the old chain"
+)
 
 
 class Finding(NamedTuple):
@@ -203,6 +209,12 @@ async def _head(
         return [Finding("node", False, str(error))]
     if head is None:
         return [Finding("node", False, "no latest block")]
+    try:
+        other = await _other_chain(node, head, points) if points else ""
+    except PaymentError as error:
+        return [Finding("node", False, str(error))]
+    if other:
+        return [Finding("chain", False, other)]
     behind = max(0, points[0].number - head.number) if points else 0
     age, pace = time.time() - head.timestamp, chain.block_seconds
     fresh = age <= LATE_BLOCKS * pace + CLOCK_SECONDS
@@ -212,6 +224,30 @@ async def _head(
         Finding("clock", age >= -CLOCK_SECONDS, f"{-age:.0f} s behind the chain's"
                 if age < 0 else "not behind the chain's"),
     ]  # fmt: skip
+
+
+async def _other_chain(node: NodeClient, head: Head, points: list[Checkpoint]) -> str:
+    """Describes that the node has another chain than the store was filled from, or returns "".
+
+    ``points``: the blocks up to which the store was filled, newest first.
+    """
+    oldest, newest = points[-1], points[0]
+    if head.number < oldest.number:
+        return (
+            f"the node's chain ends at block {head.number}, before block {oldest.number}, the"
+            f" oldest that this store remembers: the node is not synchronised yet, or {RESTARTED}"
+        )
+    asked = [point for point in points if point.number <= head.number]
+    blocks = await node.batch(
+        [("eth_getBlockByNumber", [hex(point.number), False]) for point in asked]
+    )
+    hashes = [found.hash for block in blocks if (found := head_of(block)) is not None]
+    if len(hashes) < len(asked) or {point.block_hash for point in asked} & set(hashes):
+        return ""
+    return (
+        f"block {asked[0].number} has another hash than when it was scanned, and so has every block"
+        f" down to {oldest.number} (last scan: block {newest.number}): {RESTARTED}"
+    )
 
 
 async def _gas(node: NodeClient, sender: str, policy: Policy) -> Finding:

@@ -2,9 +2,11 @@
 
 import argparse
 from asyncio import to_thread
+from typing import Final
 
 from fastevm.payments.commands.shared import (
     SIGNER_VARIABLE,
+    OnlySold,
     account,
     acting,
     add_amounts,
@@ -17,6 +19,12 @@ from fastevm.payments.errors import AlreadyRefunded, InvalidTerms, NotRefundable
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.movements import MovementState, refund_key
 from fastevm.payments.tokens import Money
+
+NOT_OF_SALES: Final = (
+    "payments of a facilitator or paywall are not refunded by this command: their money is in the"
+    " account that the offer names (payTo), so send it back from there, to the payer that"
+    " 'fastevm pay show' prints; a hold is refunded over HTTP (/holds/ID/refund)"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
             )
         money = await to_thread(money_of, arguments, merchant.store)
         units = _units(arguments, money)
-        known = await to_thread(merchant.store.movement, refund_key(order.id, arguments.id))
+        others = await merchant.movements(order.id)
+        key = refund_key(order.id, arguments.id, others)
+        known = next((movement for movement in others if movement.key == key), None)
         try:
             movement = await merchant.refund(
                 arguments.order,
@@ -81,7 +91,10 @@ def run(arguments: argparse.Namespace) -> int:
             text += "; it was requested before, with the same --id"
         return text, movement.state is not MovementState.FAILED
 
-    return acting(arguments, act)
+    try:
+        return acting(arguments, act)
+    except OnlySold:
+        raise InvalidTerms(NOT_OF_SALES) from None
 
 
 def _units(arguments: argparse.Namespace, money: Money) -> int | None:

@@ -3,14 +3,17 @@
 import argparse
 import asyncio
 import contextlib
+from typing import Final
 
 from aiohttp import web
 
 from fastevm.payments.commands.shared import add_node, listen, merchant_of
+from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.webhooks import Sender
 
-HOST = "127.0.0.1"
+HOST: Final = "127.0.0.1"
+METRICS_PORT: Final = 4021  # after the facilitator's 4020
 
 
 def port(value: str) -> int:
@@ -23,7 +26,11 @@ def port(value: str) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     add_node(parser)
-    parser.add_argument("--metrics", type=port, default=0, metavar="PORT", help="0: any free port")
+    parser.add_argument(
+        "--metrics", type=port, metavar="PORT",
+        help=f"port of /metrics (default: {METRICS_PORT}, or a free one if that is used; 0: a free"
+        " one)",
+    )  # fmt: skip
     parser.add_argument(
         "--private", action="store_true", help="allow webhooks to private addresses"
     )
@@ -41,6 +48,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+async def _listen(runner: web.AppRunner, wanted: int | None) -> int:
+    """Listens on the wanted port, by default on METRICS_PORT or a free one. Returns the port."""
+    if wanted is not None:
+        return await listen(runner, HOST, wanted)
+    try:
+        return await listen(runner, HOST, METRICS_PORT)
+    except InvalidTerms:  # another shop of this machine has it
+        return await listen(runner, HOST, 0)
+
+
 async def _serve(merchant: Merchant, arguments: argparse.Namespace) -> None:
     async def metrics(_: web.Request) -> web.Response:
         await merchant.measure()
@@ -49,7 +66,7 @@ async def _serve(merchant: Merchant, arguments: argparse.Namespace) -> None:
     app = web.Application()
     app.router.add_get("/metrics", metrics)
     runner = web.AppRunner(app, access_log=None)
-    port = await listen(runner, HOST, arguments.metrics)
+    port = await _listen(runner, arguments.metrics)
     print(f"Metrics on http://{HOST}:{port}/metrics", flush=True)
     sender = Sender(
         merchant.store, merchant.vault, private=arguments.private, metrics=merchant.metrics

@@ -45,6 +45,10 @@ X402_COMMANDS: Final = "list, show, export, doctor and rotate-keys"
 ASK_SECONDS: Final = 3.0  # for a node that only knows how to show amounts
 
 
+class OnlySold(InvalidTerms):
+    """The command needs a merchant's shop, and the selected payments are a facilitator's."""
+
+
 _SHOP: Final = re.compile(r"\d{1,78}/0x[0-9a-fA-F]{40}/0x[0-9a-fA-F]{40}")
 _X402: Final = re.compile(r"x402/\d{1,78}")  # the payments of a facilitator or paywall
 
@@ -145,7 +149,8 @@ def store_of(url: str, *, create: bool = True, hint: str = STORE_HINT) -> Store:
 
 async def listen(runner: web.AppRunner, host: str, port: int) -> int:
     """Listens and returns the port. Raises InvalidTerms if that is not possible."""
-    await runner.setup()
+    if runner.server is None:
+        await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
     except OSError as error:
@@ -158,8 +163,8 @@ def node_of(url: str) -> NodeClient:
     """Returns a client of the node at ``--node``. Raises InvalidTerms."""
     try:
         return NodeClient(url)
-    except ValueError as error:
-        raise InvalidTerms(f"--node: {error}") from None
+    except InvalidTerms as error:
+        raise InvalidTerms(f"--{error}") from None
 
 
 def shop_of(arguments: argparse.Namespace, *, create: bool = False, x402: bool = False) -> Store:
@@ -170,24 +175,35 @@ def shop_of(arguments: argparse.Namespace, *, create: bool = False, x402: bool =
     """
     shop = arguments.shop
     if shop is not None and _X402.fullmatch(shop) is not None and not x402:
-        raise InvalidTerms(
+        raise OnlySold(
             f"--shop {shop}: only {X402_COMMANDS} accept payments of a facilitator or paywall"
         )
     check_shop(shop)
     store = store_of(arguments.store, create=create)
     if shop is not None:
+        if not create:
+            _check_known(store, shop)
         return store.scoped(shop)
     every = store.shops()
     shops = [name for name in every if not name.startswith("x402/")] or (every if x402 else [])
     if not shops and every:
         store.close()
-        raise InvalidTerms(
+        raise OnlySold(
             f"the store has only payments of a facilitator or paywall: {X402_COMMANDS} accept them"
         )
     if len(shops) != 1:
         store.close()
         raise InvalidTerms(no_shop(shops))
     return store.scoped(shops[0])
+
+
+def _check_known(store: Store, shop: str) -> None:
+    """Raises InvalidTerms, and closes the store, if it has nothing of this shop."""
+    found, shops = store.scoped(shop), store.shops()
+    if shop not in shops and not found.endpoints() and found.key_check() is None:
+        store.close()
+        known = f"it has {', '.join(shops)}" if shops else "it has no order yet"
+        raise InvalidTerms(f"--shop {shop}: the store has no such shop: {known}")
 
 
 def shop_name(text: str) -> str:

@@ -9,6 +9,7 @@ from yarl import URL
 from fastevm.payments.amounts import integer
 from fastevm.payments.commands.shared import add_store, shop_of, shown_time
 from fastevm.payments.errors import InvalidTerms, UnknownOrder
+from fastevm.payments.orders import PAGE
 from fastevm.payments.outbox import Delivery, DeliveryState
 from fastevm.payments.public_addresses import is_public
 from fastevm.payments.store import Store
@@ -31,10 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--rotate", metavar="NAME", help="print a new secret; the old one signs too")
     what.add_argument(
-        "--disable", metavar="NAME", help="deliver nothing more to it, not even what waits now"
+        "--disable", metavar="NAME", help="deliver nothing; what waits is kept until --enable"
     )
     what.add_argument(
-        "--enable", metavar="NAME", help="deliver new messages again; --replay brings missed ones"
+        "--enable",
+        metavar="NAME",
+        help="deliver what waits and new messages; --replay brings those written meanwhile",
     )
     what.add_argument(
         "--replay",
@@ -75,6 +78,13 @@ def _check_message(store: Store, number: int) -> None:
         raise UnknownOrder(f"--replay: the shop has no message evt_{number}: {hint}")
 
 
+def _messages(count: int) -> str:
+    """Returns ``1 message`` or ``3 messages``; a full page stands for more."""
+    if count == 1:
+        return "1 message"
+    return f"{count} messages" if count != PAGE else f"at least {count} messages"
+
+
 def _done(store: Store, arguments: argparse.Namespace) -> str:
     if arguments.add:
         secret = add_endpoint(store, Vault.from_environment(), *arguments.add)
@@ -87,7 +97,11 @@ def _done(store: Store, arguments: argparse.Namespace) -> str:
     for name, disabled in ((arguments.disable, True), (arguments.enable, False)):
         if name:
             store.change_endpoint(name, disabled=disabled)
-            return f"{name} is {'disabled' if disabled else 'enabled'}"
+            waiting = len(store.deliveries(name, DeliveryState.WAITING))
+            what = _messages(waiting)
+            if disabled:
+                return f"{name} is disabled; {what} kept until it is enabled"
+            return f"{name} is enabled; {what} will be delivered, while 'fastevm pay run' runs"
     if arguments.replay:
         name, first = arguments.replay
         number = first.removeprefix("evt_")
@@ -98,14 +112,13 @@ def _done(store: Store, arguments: argparse.Namespace) -> str:
         first_number = integer(number, "--replay")
         _check_message(store, first_number)
         count = store.replay(name, first_number)
-        what = "1 message" if count == 1 else f"{count} messages"
-        return f"{what} will be delivered again, while 'fastevm pay run' runs"
+        return f"{_messages(count)} will be delivered again, while 'fastevm pay run' runs"
     lines = []
     for endpoint in store.endpoints():
         waiting = store.deliveries(endpoint.id, DeliveryState.WAITING)
         state = "disabled" if endpoint.disabled else "failing" if endpoint.failing_since else "ok"
         url = URL(endpoint.url).with_user(None)  # without a password
         lines.append(f"{endpoint.id}  {state}  {len(waiting)} waiting  {url}")
-        if waiting:
+        if waiting and not endpoint.disabled:
             lines.append(f"    next: {_next(waiting[0])}")
     return "\n".join(lines) or "no endpoints"

@@ -96,7 +96,7 @@ class HoldRoutes:
                 return settler, await to_thread(settler.store.order, order_id)
             except UnknownOrder:
                 continue
-        raise UnknownOrder("no hold has the id {order_id!r}")
+        raise UnknownOrder(f"no hold has the id {order_id!r}")
 
 
 async def _capture(settler: ChainSettler, order: Order, body: Json) -> Movement:

@@ -8,6 +8,8 @@ from typing import Any, Final
 import aiohttp
 
 from fastevm.core.primitives.replace import replace
+from fastevm.payments.hidden import unchained
+from fastevm.payments.node import address_of_node
 from fastevm.payments.x402 import networks, reasons
 from fastevm.payments.x402.messages import (
     FINAL,
@@ -41,7 +43,7 @@ class RemoteFacilitator:
     """
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
-        self.url = url.rstrip("/")
+        self.url = address_of_node(url, "url", "http", "https").rstrip("/")
         self._headers = dict(headers or {})
         self._session: aiohttp.ClientSession | None = None
 
@@ -58,10 +60,11 @@ class RemoteFacilitator:
 
     async def verify(self, payment: Payment, offer: Requirements) -> Verified:
         """Checks whether the payment would succeed now. Raises Unavailable."""
-        try:
-            members = await self._post("/verify", payment, offer, VERIFY_SECONDS)
-        except _NoAnswer as error:
-            raise Unavailable(f"no answer of the facilitator: {error}") from None
+        with unchained():
+            try:
+                members = await self._post("/verify", payment, offer, VERIFY_SECONDS)
+            except _NoAnswer as error:
+                raise Unavailable(f"no answer of the facilitator: {error}") from None
         if not isinstance(members.get("isValid"), bool):
             raise Unavailable("the facilitator's answer has no isValid member")
         reason = None if members["isValid"] else str(members.get("invalidReason") or "invalid")
@@ -99,14 +102,15 @@ class RemoteFacilitator:
 
     async def supported(self) -> Json:
         """Returns the facilitator's supported kinds. Raises Unavailable."""
-        try:
-            async with (
-                asyncio.timeout(VERIFY_SECONDS),
-                self._open().get(f"{self.url}/supported", headers=self._headers) as answer,
-            ):
-                return as_object(strict_json(await _body_of(answer)), "supported")
-        except (aiohttp.ClientError, OSError, TimeoutError, Malformed) as error:
-            raise Unavailable(f"no answer of the facilitator: {type(error).__name__}") from None
+        with unchained():
+            try:
+                async with (
+                    asyncio.timeout(VERIFY_SECONDS),
+                    self._open().get(f"{self.url}/supported", headers=self._headers) as answer,
+                ):
+                    return as_object(strict_json(await _body_of(answer)), "supported")
+            except (aiohttp.ClientError, OSError, TimeoutError, Malformed) as error:
+                raise Unavailable(f"no answer of the facilitator: {type(error).__name__}") from None
 
     async def _post(
         self,

@@ -64,6 +64,10 @@ async def test_a_hold_is_captured_refunded_and_voided_over_http(town: Street) ->
         # the same again is the same; more than is left is refused
         _, again = await post(session, f"{hold_url}/capture", **part)
         assert again["transaction"] == first["transaction"]
+        status, body = await post(session, f"{hold_url}/capture", amount="1", key="night 1")
+        assert status == 409 and "'night 1' is a part" in body["error"], body
+        status, body = await post(session, f"{hold_url}/capture", amount="1", key="x/refund/y")
+        assert status == 400 and body["error"].startswith("key: "), body
         status, body = await post(session, f"{hold_url}/capture", amount=str(ROOM), key="night 2")
         assert status == 409, body
         status, body = await post(
@@ -135,7 +139,9 @@ async def test_what_is_asked_wrongly_moves_nothing(
 ) -> None:
     async with hotel(town, town.settler()) as (url, session):
         hold = await book(town, url, session)
-        assert (await post(session, path.format(hold), **body))[0] == status
+        answered, found = await post(session, path.format(hold), **body)
+        assert answered == status
+        assert status != 404 or found["error"] == "no hold has the id 'x'"
 
 
 async def test_without_the_token_nobody_moves_anything(town: Street) -> None:
