@@ -97,8 +97,7 @@ def _done(store: Store, arguments: argparse.Namespace) -> str:
     for name, disabled in ((arguments.disable, True), (arguments.enable, False)):
         if name:
             store.change_endpoint(name, disabled=disabled)
-            waiting = len(store.deliveries(name, DeliveryState.WAITING))
-            what = _messages(waiting)
+            what = _messages(len(store.deliveries(name, DeliveryState.WAITING)))
             if disabled:
                 return f"{name} is disabled; {what} kept until it is enabled"
             return f"{name} is enabled; {what} will be delivered, while 'fastevm pay run' runs"
