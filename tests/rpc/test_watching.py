@@ -1,6 +1,7 @@
 """Watching a living chain: subscriptions, filters and ranges agree with what becomes canonical."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -147,6 +148,22 @@ async def test_pending_logs_of_a_node_without_slices_are_those_of_its_blocks(
     await caller.result("evm_mine")
     (log,) = await client.results(1)
     assert (log["blockNumber"], log["address"]) == ("0x1", RECEIVER)
+
+
+async def test_a_subscription_delivers_what_its_own_batch_causes(still: Harness) -> None:
+    client = await still.client()
+    calls = [("eth_subscribe", ["newHeads"]), ("evm_mine", [])]
+    await client.socket.send_str(
+        json.dumps(
+            [
+                {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+                for number, (method, params) in enumerate(calls)
+            ]
+        )
+    )
+    answers = await client.read()
+    name, head = await client.note()
+    assert (name, head["number"]) == (answers[0]["result"], "0x1")
 
 
 async def test_the_slices_of_a_block_add_up_to_the_block(harness: Harness) -> None:
