@@ -7,7 +7,7 @@ from libc.string cimport memset
 
 from fastevm.core.execution.transaction.arguments cimport gas_of
 from fastevm.core.interpreter.machine cimport (
-    HOST_PRECOMPILE, Frame, Machine, PrecompileMove, machine_answer, machine_asked,
+    HOST_PRECOMPILE, Frame, Machine, PrecompileMove, machine_answer, machine_host_frame,
     machine_native_call,
 )
 from fastevm.core.native.call cimport (
@@ -68,7 +68,7 @@ cdef class HostPrecompiles:
 
     cdef int answer(self, Machine* m) except -1:
         """Runs the callable like a native contract, see `fastevm/core/native`."""
-        cdef const Frame* f = machine_asked(m)
+        cdef const Frame* f = machine_host_frame(m)
         cdef NativeCall native
         cdef bint is_revert = False
         cdef int64_t used = 0

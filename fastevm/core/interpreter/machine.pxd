@@ -212,7 +212,7 @@ cdef struct Machine:
 cdef Machine* machine_new() noexcept nogil
 cdef void machine_free(Machine* m) noexcept nogil
 # Prepares the machine for idling: drops an unfinished message and frees large buffers.
-cdef void machine_rest(Machine* m) noexcept nogil
+cdef void machine_idle(Machine* m) noexcept nogil
 # Drops an unfinished message. Does not roll back the world.
 cdef void machine_abandon(Machine* m) noexcept nogil
 # Starts a message: transfers the value and opens the first frame. Returns RUNNING, a request, or
@@ -221,10 +221,10 @@ cdef void machine_abandon(Machine* m) noexcept nogil
 cdef Status machine_start(Machine* m, const Message* message) noexcept nogil
 # Runs the message until it ends or makes a request. After satisfying the request, call it again.
 cdef Status machine_run(Machine* m) noexcept nogil
-# For a HOST_CALL: `machine_asked` returns the top frame and `machine_native_call` describes its
+# For a HOST_CALL: `machine_host_frame` returns the top frame and `machine_native_call` describes its
 # call. The host runs the call like a native contract. `machine_answer` then ends the frame with the
 # status and the gas of the call.
-cdef const Frame* machine_asked(const Machine* m) noexcept nogil
+cdef const Frame* machine_host_frame(const Machine* m) noexcept nogil
 cdef void machine_native_call(Machine* m, NativeCall* call) noexcept nogil
 cdef void machine_answer(Machine* m, const NativeCall* call) noexcept nogil
 cdef const char* status_text(Status status) noexcept nogil    # the error message of geth, or ""

@@ -129,7 +129,7 @@ cdef void machine_free(Machine* m) noexcept nogil:
     PyMem_RawFree(m)
 
 
-cdef void machine_rest(Machine* m) noexcept nogil:
+cdef void machine_idle(Machine* m) noexcept nogil:
     machine_abandon(m)
     if m.memory.capacity > KEPT_MEMORY:
         buffer_free(&m.memory)
@@ -348,7 +348,7 @@ cdef void open_guarded(Machine* m, Frame* f) noexcept nogil:
     if world_open_code(m.world, &f.code_address, f.analysed):
         set_registers(m, f)
     else:
-        give_up(m, NEEDS_STATE)
+        fail_message(m, NEEDS_STATE)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -436,7 +436,7 @@ cdef bint refuses_stylus(Machine* m, const Frame* f, Status status) noexcept nog
 
 # Returns to the caller: writes the result to its stack and the output to its memory, and adds the
 # remaining gas of the callee.
-cdef void give_back(Machine* m, const Frame* f, Status status, int64_t gas) noexcept nogil:
+cdef void return_to_caller(Machine* m, const Frame* f, Status status, int64_t gas) noexcept nogil:
     cdef Frame* caller = &m.frames[m.depth - 1]
     cdef size_t size = m.output.size
     caller.gas += gas
@@ -453,7 +453,7 @@ cdef void give_back(Machine* m, const Frame* f, Status status, int64_t gas) noex
 
 
 # Ends the message with a failure, rolls back its changes and drops all frames.
-cdef void give_up(Machine* m, Status status) noexcept nogil:
+cdef void fail_message(Machine* m, Status status) noexcept nogil:
     world_rollback(m.world, &m.frames[0].checkpoint)
     machine_abandon(m)
     m.output.size = 0
@@ -481,14 +481,14 @@ cdef void close_frame(Machine* m, Status status) noexcept nogil:
         if record_leave(m, status, f.gas_start - gas) != RUNNING:
             status = OUT_OF_MEMORY
     if status >= CANCELLED:
-        give_up(m, status)
+        fail_message(m, status)
         return
     if m.depth == 1 and status == STOPPED:
         note_halt(m, f)
     release_code(f)
     m.depth -= 1
     if m.depth != 0:
-        give_back(m, f, status, gas)
+        return_to_caller(m, f, status, gas)
         return
     m.status = status
     m.gas_left = gas
@@ -621,7 +621,7 @@ cdef Status machine_run(Machine* m) noexcept nogil:
     return m.status
 
 
-cdef const Frame* machine_asked(const Machine* m) noexcept nogil:
+cdef const Frame* machine_host_frame(const Machine* m) noexcept nogil:
     return &m.frames[m.depth - 1]
 
 

@@ -21,7 +21,7 @@ cdef void begin_state_gas(Machine* m, int64_t reservoir) noexcept nogil
 cdef bint charge_state(Frame* f, int64_t amount) noexcept nogil
 # Charges the state gas of the account that the child frame creates (0 = it creates none) and passes
 # the whole reservoir to the child frame. Returns False if the frame cannot pay the charge.
-cdef bint hand_on_reservoir(Frame* f, int64_t charge) noexcept nogil
+cdef bint pass_reservoir(Frame* f, int64_t charge) noexcept nogil
 # The state gas of one new account.
 cdef int64_t new_account_charge(const Frame* f) noexcept nogil
 # For CREATE and CREATE2: charges the new account and passes the reservoir to the child frame.

@@ -80,7 +80,7 @@ cdef bint charge_state(Frame* f, int64_t amount) noexcept nogil:
     return True
 
 
-cdef void give_back(Frame* f, int64_t amount) noexcept nogil:
+cdef void refund_state_gas(Frame* f, int64_t amount) noexcept nogil:
     """Refunds state gas for state that was charged but does not remain."""
     cdef StateGas* s = state_gas_of(f)
     cdef int64_t part
@@ -105,7 +105,7 @@ cdef void credit(StateGas* s, int64_t amount) noexcept nogil:
 # ----------------------------------------------------------------------------------------------
 # entering a frame
 
-cdef bint hand_on_reservoir(Frame* f, int64_t charge) noexcept nogil:
+cdef bint pass_reservoir(Frame* f, int64_t charge) noexcept nogil:
     cdef StateGas* s = state_gas_of(f)
     if charge != 0 and not charge_state(f, charge):
         return False
@@ -120,11 +120,11 @@ cdef int64_t new_account_charge(const Frame* f) noexcept nogil:
 
 cdef bint begin_creation(Frame* f, Account* created, bint refused) noexcept nogil:
     if f.schedule.state_gas_version == DEVNET_OF_APRIL:
-        return hand_on_reservoir(f, new_account_charge(f))
+        return pass_reservoir(f, new_account_charge(f))
     if refused:
-        return hand_on_reservoir(f, 0)
+        return pass_reservoir(f, 0)
     world_record_account(f.world, created)
-    return hand_on_reservoir(f, new_account_charge(f) if account_is_dead(created) else 0)
+    return pass_reservoir(f, new_account_charge(f) if account_is_dead(created) else 0)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -134,14 +134,14 @@ cdef Status store_slot(Frame* f, Slot* slot, int change, const Word* value) noex
     cdef const Schedule* s = f.schedule
     cdef int64_t amount = s.slot_state_bytes * f.machine.state_byte_cost
     if change == SSTORE_RESTORE_ZERO and s.state_gas_version == DEVNET_OF_APRIL:
-        give_back(f, amount)
+        refund_state_gas(f, amount)
     f.gas -= s.sstore_cost[change]
     if f.gas < 0:
         return OUT_OF_GAS
     if change == SSTORE_CREATE and not charge_state(f, amount):
         return OUT_OF_GAS
     if change == SSTORE_RESTORE_ZERO and s.state_gas_version == AMSTERDAM:
-        give_back(f, amount)
+        refund_state_gas(f, amount)
     world_add_refund(f.world, s.sstore_refund[change])
     if change == SSTORE_NOOP:
         return RUNNING
@@ -166,7 +166,7 @@ cdef void leave_state_gas(Machine* m, Frame* f, Status status) noexcept nogil:
         return
     merge_reservoirs(f - 1, s - 1, s)
     if status != STOPPED:
-        give_back(f - 1, s.charged)
+        refund_state_gas(f - 1, s.charged)
 
 
 cdef void merge_reservoirs(Frame* caller, StateGas* into, const StateGas* s) noexcept nogil:

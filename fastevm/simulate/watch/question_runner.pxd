@@ -57,7 +57,7 @@ cdef class QuestionRunner(BundleRunner):
     # Runs a question and fills in the outcome.
     cdef void run_question(self, const Question* q, Outcome* out) noexcept nogil
     cdef void borrow(self, const Program* program) noexcept nogil
-    cdef void give_back(self) noexcept nogil
+    cdef void release_program(self) noexcept nogil
     cdef bint collect(self, const Program* program) noexcept nogil
     cdef bint collect_account(self, const Program* program, const Account* a) noexcept nogil
     cdef bint collect_funds(self, const Program* program, const Account* a) noexcept nogil

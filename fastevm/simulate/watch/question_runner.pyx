@@ -133,7 +133,7 @@ cdef class QuestionRunner(BundleRunner):
         self.bundles.plan.overrides.items = program.overrides
         self.bundles.plan.slots.items = program.slots
 
-    cdef void give_back(self) noexcept nogil:
+    cdef void release_program(self) noexcept nogil:
         """Clears the plan's pointers to the program, so that the plan does not free the arrays."""
         self.bundles.items.items = NULL
         self.bundles.plan.blocks.items = NULL
@@ -154,7 +154,7 @@ cdef class QuestionRunner(BundleRunner):
         self.gas_needed = 0
         self.borrow(program)
         ok = self.run_bundle(self.results, 0)
-        self.give_back()
+        self.release_program()
         if not ok and self.refusal.code == INVALID_CALL and self.refusal.error == TX_CANCELLED:
             out.state = STOPPED_RUN
             out.is_late = self.overdue == self.position + 1 and not self.closed

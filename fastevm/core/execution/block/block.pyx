@@ -40,7 +40,7 @@ from fastevm.core.execution.block.block_executor cimport (
 )
 from fastevm.core.execution.parallel.bal_executor cimport take_bal_executor
 from fastevm.core.execution.block.packed_receipts cimport packed_receipts
-from fastevm.core.execution.parallel.parallel cimport ParallelRun, give_back, pays, take
+from fastevm.core.execution.parallel.parallel cimport ParallelRun, keep_run, pays, take
 from fastevm.core.execution.block.receipts cimport (
     ReceiptRecord,
     receipt_value,
@@ -466,7 +466,7 @@ cdef class BlockBuilder:
         memset(&result, 0, sizeof(result))
         with nogil:
             ran = optimistic_run(run.c, &self.c, transactions, count, &result)
-        give_back(run, ran)
+        keep_run(run, ran)
         if result.error == TX_OUT_OF_MEMORY:
             raise MemoryError
         return ran

@@ -33,7 +33,7 @@ from fastevm.core.execution.transaction.transaction_result cimport (
     TxResult,
 )
 from fastevm.core.execution.transaction.transaction_state_gas cimport check_room
-from fastevm.core.interpreter.machine cimport Machine, machine_free, machine_new, machine_rest
+from fastevm.core.interpreter.machine cimport Machine, machine_free, machine_new, machine_idle
 from fastevm.core.interpreter.status cimport STOPPED
 from fastevm.core.primitives.intrinsics cimport unlikely
 from fastevm.core.primitives.word cimport word_copy, word_set
@@ -99,7 +99,7 @@ cdef void executor_leave(BlockExecutor* b) noexcept:
     cdef Reader nothing
     if idle_machine == NULL and b.machine != NULL and b.world != NULL:
         memset(&nothing, 0, sizeof(nothing))
-        machine_rest(b.machine)
+        machine_idle(b.machine)
         detach(b.machine)
         world_begin(b.world, &nothing)
         idle_machine, idle_world = b.machine, b.world

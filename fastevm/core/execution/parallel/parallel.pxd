@@ -15,7 +15,7 @@ cdef class ParallelRun:
 cdef bint pays(
     const Schedule* schedule, const World* w, const Tx** transactions, size_t count
 ) noexcept nogil
-# Returns worlds and machines for `threads` threads. Call `give_back` after the block, with the
+# Returns worlds and machines for `threads` threads. Call `keep_run` after the block, with the
 # number of committed transactions.
 cdef ParallelRun take(int threads)
-cdef int give_back(ParallelRun run, size_t committed) except -1
+cdef int keep_run(ParallelRun run, size_t committed) except -1

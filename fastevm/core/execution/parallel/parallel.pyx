@@ -58,7 +58,7 @@ cdef ParallelRun take(int threads):
     return run
 
 
-cdef int give_back(ParallelRun run, size_t committed) except -1:
+cdef int keep_run(ParallelRun run, size_t committed) except -1:
     global committed_ahead, repeated
     committed_ahead += committed
     repeated += optimistic_reexecuted(run.c)

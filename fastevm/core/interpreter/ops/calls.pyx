@@ -10,7 +10,7 @@ from fastevm.core.interpreter.memory cimport memory_span
 from fastevm.core.interpreter.ops.access cimport is_cold_access
 from fastevm.core.interpreter.recorder cimport record_destruction
 from fastevm.core.interpreter.state_gas cimport (
-    begin_creation, charge_state, hand_on_reservoir, new_account_charge,
+    begin_creation, charge_state, pass_reservoir, new_account_charge,
 )
 from fastevm.core.interpreter.status cimport (
     ADDRESS_COLLISION,
@@ -147,7 +147,7 @@ cdef bint pay_state(
     cdef bint creates = kind == CALL_MESSAGE and creates_account(f.schedule, target, moves_value)
     if f.gas < 0:
         return False
-    return hand_on_reservoir(f, new_account_charge(f) if creates else 0)
+    return pass_reservoir(f, new_account_charge(f) if creates else 0)
 
 
 cdef Status begin_call(
