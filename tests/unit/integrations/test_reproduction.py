@@ -75,5 +75,5 @@ def test_a_file_without_steps_and_chain_is_named_as_such(tmp_path: Path) -> None
 
 def test_a_state_of_wrong_types_is_named_as_such(tmp_path: Path) -> None:
     path = written(tmp_path, "code")
-    with pytest.raises(ReproductionError, match="is not a reproduction: .*code: expected bytes"):
+    with pytest.raises(ReproductionError, match=r"is not a reproduction: .*code: expected bytes"):
         replay(path)
