@@ -265,8 +265,10 @@ async def test_an_address_without_a_token_is_refused(still: Market) -> None:
 
 async def test_a_window_that_is_over_is_refused(still: Market) -> None:
     merchant = still.merchant()
+    order = await merchant.draft("order-1", still.payer.address, VALUE, lifetime=1)
+    still.now += 1
     with pytest.raises(SignatureRefused) as raised:
-        await still.stored(merchant, valid_before=still.now)
+        await merchant.accept("order-1", still.signed(order))
     assert raised.value.reason is Reason.EXPIRED
 
 
