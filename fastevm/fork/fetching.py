@@ -77,7 +77,7 @@ class Fetching:
         return self.collector.found
 
     def _missing(self) -> Wanted:
-        """Returns missing values: wanted, predicted, or the target of a delegation."""
+        """Returns the wanted and predicted values that are missing, with targets of delegations."""
         found, known = self.collector.found, self.known
         accounts = self.wanted.accounts | self.hints.named_accounts | self.hints.touched()
         accounts |= _delegates(found)

@@ -100,7 +100,8 @@ def failure_in_progress() -> BaseException | None:
     error = sys.exc_info()[1]
     if isinstance(error, HypothesisException) or type(error).__name__ in SKIPS:
         return None
-    # pytest.fail raises a BaseException, and so does Hypothesis to stop an example.
+    # The BaseException of pytest.fail is a failure; that with which Hypothesis stops an example
+    # is none.
     is_failure = isinstance(error, Exception) or type(error).__module__ == "_pytest.outcomes"
     return error if is_failure else None
 

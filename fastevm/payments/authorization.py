@@ -113,7 +113,7 @@ class Domain(Struct, frozen=True):
 
     @property
     def separator(self) -> bytes:
-        """The domain separator; equals the token's ``DOMAIN_SEPARATOR()`` for the right domain."""
+        """The domain separator: the token's ``DOMAIN_SEPARATOR()`` if the domain is right."""
         return Cancellation(self, self.token, bytes(32)).signable.header
 
 

@@ -197,9 +197,10 @@ class DataDirectory:
     def restore(self, fresh: Callable[[], Chain], progress: Progress | None = None) -> Chain:
         """Returns the stored chain and records its changes from now on.
 
-        ``fresh()`` creates a chain with only its genesis. If the snapshot does not fit, every block
-        is executed again. Raises CorruptFile for a damaged journal, and StorageError if it does not
-        fit the genesis and the rules, or is shorter than when the snapshot was written.
+        ``fresh()`` creates a chain with only its genesis. If the snapshot does not match the
+        journal, every block is executed again. Raises CorruptFile if the journal is damaged,
+        StorageError if it does not match the genesis and the rules, or is shorter than it was
+        when the snapshot was written.
         """
         self._check_length()
         self.development.impersonate_signatures()

@@ -39,9 +39,8 @@ cdef enum:
     OSAKA_MINIMUM = 500
     OSAKA_SMALL_COMPLEXITY = 16
 
-    # GMP ends the process if it runs out of memory, so the length of operands is limited. Within
-    # any block's gas limit no modulus is near this limit, and exponents only in forks before
-    # Berlin.
+    # GMP ends the process if it runs out of memory, so the length of operands is limited. No block
+    # has enough gas for a modulus of this length; for an exponent, only blocks before Berlin have.
     LARGEST_OPERAND = 1 << 26
 
 # In every fork a base or modulus longer than this costs more than 2^63 gas.
