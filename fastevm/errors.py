@@ -117,7 +117,7 @@ class ForkError(FastevmError):
 
 
 class StateNotKnown(FastevmError):
-    """A remote state lacks a value here, and the thread that asks does not wait for any."""
+    """A remote state lacks a value: the thread does not wait, or it belongs to another block."""
 
 
 class ExecutionFailed(FastevmError):

@@ -1,4 +1,4 @@
-"""Every limit of the node, by name. A request beyond a limit gets an error."""
+"""The limits of requests, by name. A request beyond one gets an error, or less where it says so."""
 
 import sys
 from contextlib import suppress

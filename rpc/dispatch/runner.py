@@ -23,7 +23,7 @@ from fastevm.rpc.dispatch.envelope import (
 from fastevm.rpc.dispatch.long_answer import Answer, LongAnswer
 from fastevm.rpc.dispatch.registry import Method, Needs, RunOn
 from fastevm.rpc.dispatch.socket_request import SocketRequest
-from fastevm.rpc.dispatch.workers import NeedsWorker, Workers, released
+from fastevm.rpc.dispatch.workers import NeedsWorker, Workers, is_worker, released
 from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.metrics import UNKNOWN_METHOD, Metrics
 
@@ -206,8 +206,10 @@ class CallRunner:
             raise
         except HeldUpstream as error:
             held = error
-        except StateNotKnown:  # raised on the loop only
-            need = NeedsWorker(method.is_long_running)
+        except StateNotKnown as error:
+            # A worker waits for state that can be fetched. It gets this error only if a run reads
+            # the state of another block, and another attempt would end in the same way.
+            need = refused(method, error) if is_worker() else NeedsWorker(method.is_long_running)
         except Exception as error:
             need = refused(method, error)
         if held is not None:

@@ -66,8 +66,13 @@ def require_worker_above_limit(objects: int) -> None:
 
 def require_worker(*, is_long: bool = False) -> None:
     """Raise NeedsWorker on the event loop; do nothing in a worker."""
-    if not getattr(_thread, "is_worker", False):
+    if not is_worker():
         raise NeedsWorker(is_long)
+
+
+def is_worker() -> bool:
+    """Return whether this thread is a worker."""
+    return getattr(_thread, "is_worker", False)
 
 
 def is_stopped() -> bool:

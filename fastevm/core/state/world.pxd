@@ -64,8 +64,8 @@ cdef void world_free(World* w) noexcept nogil
 cdef void world_begin(World* w, const Reader* reader) noexcept nogil   # empties it for reuse
 # Starts a transaction: new stamp, nothing warm, no refund, empty journal.
 cdef void world_begin_transaction(World* w) noexcept nogil
-# Ends a transaction: destroys accounts after SELFDESTRUCT, deletes touched empty accounts (EIP-161)
-# and clears transient storage. Keeps the logs.
+# Ends a transaction: destroys accounts after SELFDESTRUCT and deletes touched empty accounts
+# (EIP-161). Keeps the logs; transient storage ends with the stamp of the next transaction.
 cdef bint world_end_transaction(World* w) noexcept nogil     # False if out of memory
 
 # --- reads; NULL or False: state is missing, see w.need, and nothing has changed ---

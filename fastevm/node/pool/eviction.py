@@ -53,7 +53,7 @@ def lowest_of(candidates: Iterable[PooledTransaction], fees: NextFees) -> Pooled
 
 
 class EvictionHeap:
-    """The transactions of one subpool. Finds the lowest rank at any base fee.
+    """The transactions of one subpool. Finds the lowest rank at any base fee, without blob fees.
 
     The lowest ``min(tip, fee cap - base fee)`` of all transactions is the lower of the lowest tip
     and the lowest fee cap minus the base fee. So two heaps suffice for every base fee, and a new

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fastevm.errors import StateNotKnown
 from fastevm.rpc.dispatch.dispatcher import METHODS
 from fastevm.rpc.dispatch.registry import Method, Param, RunOn, method
 from fastevm.rpc.errors import RpcError
@@ -158,6 +159,21 @@ async def test_a_crashed_handler_is_logged_and_answered(
 async def test_a_result_that_is_no_json_counts_as_a_crash(caller: Caller, handler: Any) -> None:
     handler("test_odd", lambda context: object(), run_on=RunOn.LOOP)
     assert await caller.error("test_odd") == (-32603, "method handler crashed")
+
+
+async def test_a_run_on_the_state_of_another_block_is_an_error_and_no_endless_retry(
+    caller: Caller, handler: Any
+) -> None:
+    threads: list[int] = []
+
+    def reads(context: Any) -> None:
+        threads.append(threading.get_ident())
+        raise StateNotKnown("the run read the state of another block")
+
+    handler("test_reads", reads, run_on=RunOn.LIGHT)
+    assert await caller.error("test_reads") == (-32000, "the run read the state of another block")
+    loop, worker = threads
+    assert loop == threading.get_ident() != worker
 
 
 async def test_a_handler_that_takes_too_long_times_out(
