@@ -2,8 +2,8 @@
 
 A payer signs typed data, which moves no tokens. The merchant stores the signature encrypted and
 captures the payment later, exactly once. A payment counts only when its receipt is canonical and
-as deep as the merchant's policy asks. `Merchant` does all of this against any JSON-RPC node.
-SECURITY.md lists what is protected and what is not.
+has the confirmations that the merchant's policy requires. `Merchant` does all of this against any
+JSON-RPC node. SECURITY.md lists what is protected and what is not.
 """
 
 from fastevm.errors import install_command

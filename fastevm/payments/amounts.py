@@ -17,8 +17,8 @@ _DECIMAL: Final = re.compile(r"[0-9]{1,40}\.[0-9]{0,40}")
 def integer(value: Any, name: str, *, least: int = 0, most: int = UINT256_MAX) -> int:
     """Returns a whole number given as an int or as a string of decimal digits.
 
-    Floats (they lose digits) and booleans are refused. Raises InvalidTerms, which names the field,
-    if the value is no whole number or outside ``least`` to ``most``.
+    Raises InvalidTerms, which names the field, if the value is not a whole number or is outside
+    ``least`` to ``most``. Booleans are refused, and so are floats, because they lose digits.
     """
     number = value
     if isinstance(value, str) and value.isascii() and value.isdigit():
@@ -38,8 +38,8 @@ def integer(value: Any, name: str, *, least: int = 0, most: int = UINT256_MAX) -
 def amount(value: str | int | Decimal, decimals: int) -> int:
     """Converts a decimal amount to token units: ``amount("12.50", 6)`` is 12,500,000.
 
-    Raises InvalidTerms for a float, for text that is no amount, and for more decimals than the
-    token has.
+    Raises InvalidTerms if ``value`` is a float, is negative or not a number, has more decimals than
+    the token, or exceeds 2**256 - 1 units.
     """
     decimals = integer(decimals, "decimals", most=MOST_DECIMALS)
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
@@ -79,8 +79,8 @@ def _shown(value: str | int | Decimal) -> str:
 def text(value: Any, name: str, *, longest: int, least: int = 0, one_line: bool = False) -> str:
     """Returns ``value`` if it is ``least`` to ``longest`` printable characters or newlines.
 
-    ``one_line``: without newlines, as a new id must be. Every store can keep such a text. Raises
-    InvalidTerms, which names the field, for other values.
+    ``one_line`` refuses newlines too, which ids of new orders must not have. SQLite and PostgreSQL
+    can store such a text. Raises InvalidTerms, which names the field, for other values.
     """
     if not isinstance(value, str):
         raise InvalidTerms(f"{name}: expected text, found {type(value).__name__}")

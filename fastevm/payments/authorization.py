@@ -1,9 +1,9 @@
 """Authorizations as the payer signs them: terms, token domains, EIP-712 typed data.
 
 An EIP-3009 authorization binds payer, recipient, exact amount, validity window and a random
-one-time nonce to one token contract on one chain. Tokens without EIP-3009 but with memos (B20) take
-a permit (EIP-2612), or a transfer by the payer; then the terms' nonce is the memo of the transfer.
-Signing moves no tokens and reserves none.
+one-time nonce to one token contract on one chain. For a token that has memos instead of EIP-3009
+(B20), the payer signs a permit (EIP-2612) or sends the transfer himself. The nonce of the terms is
+then the memo of the transfer. Signing moves no tokens and reserves none.
 """
 
 import secrets
@@ -113,7 +113,7 @@ class Domain(Struct, frozen=True):
 
     @property
     def separator(self) -> bytes:
-        """The domain separator: the token's ``DOMAIN_SEPARATOR()`` if the domain is right."""
+        """The EIP-712 domain separator. Equals ``DOMAIN_SEPARATOR()`` if this is the token's."""
         return Cancellation(self, self.token, bytes(32)).signable.header
 
 
@@ -126,7 +126,7 @@ class TypedMessage:
 
     @property
     def kind(self) -> Kind:
-        """The EIP-3009 message type."""
+        """The kind of this message. Its value is the EIP-712 primary type."""
         raise NotImplementedError
 
     @property
@@ -171,8 +171,9 @@ class Terms(Struct, frozen=True, kw_only=True):
     """The terms of a payment: payer, recipient, value (token units), validity window (seconds).
 
     A capture is valid while ``valid_after < block.timestamp < valid_before``; both bounds are
-    exclusive. ``nonce`` is 32 random bytes. Payer and nonce together identify the authorization.
-    For PERMIT and MEMO it is the memo of the transfer, and ``valid_after`` is not enforced.
+    exclusive. ``nonce`` has 32 bytes, random by default. Payer and nonce together identify the
+    authorization. For PERMIT and MEMO, ``nonce`` is the memo of the transfer, and no contract
+    enforces ``valid_after``.
     """
 
     payer: str
@@ -218,7 +219,10 @@ class Terms(Struct, frozen=True, kw_only=True):
 
 
 class Permit(Struct, frozen=True):
-    """What a permit has besides the terms: who may spend, and the payer's next permit nonce."""
+    """The members of a permit that are not in the terms.
+
+    ``spender`` may spend the tokens. ``nonce`` is the payer's permit nonce in the token (EIP-2612).
+    """
 
     spender: str
     nonce: int
@@ -230,11 +234,12 @@ class Permit(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Authorization(TypedMessage):
-    """Terms under a token's domain. ``payment_kind`` decides who may submit the capture.
+    """The terms of a payment and the EIP-712 domain of its token.
 
-    RECEIVE: only the recipient. TRANSFER: anybody who knows the signature, so the merchant no
-    longer controls when the payment is captured. PERMIT: only the operator of the collector that
-    ``permit`` names as the spender. MEMO: only the payer.
+    ``payment_kind`` decides who may submit the capture. RECEIVE: only the recipient. TRANSFER:
+    anybody who knows the signature, so the merchant does not control when the payment is captured.
+    PERMIT: only the operator of the collector that ``permit`` names as the spender. MEMO: only the
+    payer.
     """
 
     domain: Domain
@@ -260,7 +265,7 @@ class Authorization(TypedMessage):
 
     @property
     def deadline(self) -> int:
-        """The last second at which a permit is valid: unlike ``valid_before``, it is inclusive."""
+        """The last Unix second in which a permit is valid. ``valid_before`` is one later."""
         return self.terms.valid_before - 1
 
     @property
@@ -292,7 +297,7 @@ class Authorization(TypedMessage):
     def cancellation(self) -> "Cancellation":
         """Returns the message with which the payer cancels this authorization.
 
-        Raises InvalidTerms if the token has no such message.
+        Raises InvalidTerms for PERMIT and MEMO, which have no such message.
         """
         if self.kind.has_memo:
             raise InvalidTerms(f"a {self.kind.value} cannot be cancelled: void the order")

@@ -1,9 +1,9 @@
 """Batch captures: several captures in one transaction through Multicall3; each may fail alone.
 
-The token sees Multicall3 as the caller, so only TRANSFER authorizations, which anybody may submit,
-can be batched. RECEIVE needs the recipient's account and an escrow needs its operator's account, so
-these get one transaction each. Payers with code also get their own: their contract decides how much
-gas it leaves for the other captures.
+Multicall3 is the caller that the token sees. So only TRANSFER authorizations, which anybody may
+submit, can be batched. RECEIVE requires the recipient as the caller, PERMIT and holds require their
+operator. Their captures get one transaction each. A capture from a payer with code gets its own
+transaction too, because the payer's contract decides how much gas is left for the other captures.
 
 The result of each order is read from its own events, never from the status of the receipt alone.
 """
@@ -72,10 +72,10 @@ class Batches:
         self._warned = False
 
     async def submit(self, order_ids: Sequence[str]) -> Ends:
-        """Submits the orders that can be batched. Maps order ids to None (submitted) or an error.
+        """Submits the orders that can be batched. Returns None (submitted) or an error by order id.
 
-        Orders missing from the result need their own transaction or cannot be captured now; the
-        caller captures them alone to find out which.
+        An order that is missing from the result needs its own transaction, or cannot be captured
+        now. If the caller captures it alone, the capture succeeds or raises the reason.
         """
         ends: Ends = {}
         if self.policy.batch < LEAST:
@@ -89,7 +89,10 @@ class Batches:
         return ends
 
     async def _ready(self, order_ids: Sequence[str], ends: Ends) -> list[Part]:
-        """Returns the orders that can be batched and whose own preflight succeeds."""
+        """Returns the captures that can be batched and pass their own preflight.
+
+        Adds the refusals to ``ends``. Returns an empty list if the chain has no Multicall3.
+        """
         found = await to_thread(self._candidates, order_ids)
         if len(found) < LEAST:
             return []
@@ -113,7 +116,10 @@ class Batches:
         return parts
 
     def _candidates(self, order_ids: Sequence[str]) -> dict[str, tuple[Order, Signature]]:
-        """Returns stored orders that anybody may submit, with their signatures."""
+        """Returns the STORED orders that anybody may capture, with their signatures.
+
+        Leaves out ERC-6492 signatures, whose captures also deploy the payer's wallet.
+        """
         found = {}
         for order_id in dict.fromkeys(order_ids):
             try:
@@ -134,7 +140,10 @@ class Batches:
         self._warned = True
 
     def _refuse(self, report: Report, ends: Ends) -> None:
-        """Records the refusal. A used nonce may be a payment, so that order is captured alone."""
+        """Records the refusal of an order in ``ends``, unless its nonce is used.
+
+        A used nonce may mean that the order is paid. The caller captures it alone to find out.
+        """
         if report.verdict("nonce").ok is False:
             return
         ends[report.order_id] = CaptureRefused(report)
@@ -142,7 +151,7 @@ class Batches:
             self.metrics.count("refusals_total", reason=report.reason.value)
 
     def _chunks(self, parts: Sequence[Part]) -> Iterator[list[Part]]:
-        """Splits into batches within ``policy.batch`` and ``BATCH_GAS``."""
+        """Splits the captures into batches within ``policy.batch`` and ``BATCH_GAS``."""
         chunk: list[Part] = []
         for part in parts:
             gas = self.policy.gas_limit(sum(item.gas for item in (*chunk, part)))
@@ -173,9 +182,10 @@ class Batches:
                 self.metrics.count("limit_refusals_total", limit="day")
 
     async def _simulated(self, parts: Sequence[Part], ends: Ends) -> tuple[list[Part], int]:
-        """Returns the captures that succeed in sequence at ``pending``, and their gas.
+        """Simulates the captures one after the other at ``pending``.
 
-        Returns an empty list if the simulation fails or the account cannot pay.
+        Returns those that succeed, and their gas. The list is empty if fewer than two succeed, if
+        the simulation fails, or if the account cannot pay.
         """
         answer, gas = await self._ask(parts)
         results = results_of(bytes.fromhex(answer[2:])) if isinstance(answer, str) else None
@@ -198,10 +208,11 @@ class Batches:
         return (good, gas) if await self._affordable(gas) else ([], 0)
 
     async def _ask(self, parts: Sequence[Part]) -> tuple[Any, int | None]:
-        """Returns each call's result at ``pending`` and the gas with which all of them succeed.
+        """Returns the Multicall3 output at ``pending``, and the gas with which all calls succeed.
 
-        The estimate uses calls that must not fail. With calls that may fail, a node looks for the
-        gas at which the outer call succeeds, whatever fails inside.
+        The output is a refusal, and the gas is None, if the node answers with an error. The
+        estimate allows no call to fail. Otherwise the node would return the gas with which the
+        outer call succeeds, even if every capture inside fails.
         """
         asked: list[Call] = []
         calls = [part.call for part in parts]
@@ -213,7 +224,7 @@ class Batches:
         return output, int(estimate, 16) if isinstance(estimate, str) else None
 
     async def _affordable(self, gas: int) -> bool:
-        """Whether the sender can pay for the batch; if not, the captures go alone."""
+        """Whether the sender can pay the batch. If not, each capture gets its own transaction."""
         quote = self.preflight.quote
         assert quote is not None
         sender = self.transactions.signer.address

@@ -1,8 +1,8 @@
 """The state of the node's chain: newest block, block time, and current fees.
 
-Nodes behind a load balancer differ by a block or two. So a block that one of them does not know
-proves nothing. A reorganisation is proven only by another hash at the same height, once a later
-head has confirmed it.
+Nodes behind a load balancer differ by a block or two. So a block may be canonical although one of
+these nodes does not know it. A reorganisation is accepted only if a node has another hash at the
+same height and a head above that height.
 """
 
 import math
@@ -19,17 +19,17 @@ from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.policy import GWEI, Policy
 from fastevm.rpc_client.messages import Call
 
-HISTORY_BLOCKS: Final = 10  # read by eth_feeHistory for the tip
+HISTORY_BLOCKS: Final = 10  # blocks of eth_feeHistory from which the tip is computed
 PERCENTILE: Final = 50
-PACE_BLOCKS: Final = 64  # over which the block time is measured
+PACE_BLOCKS: Final = 64  # blocks over which the block time is measured
 USUAL_BLOCK_SECONDS: Final = 2.0  # block time assumed until it is measured
 SLOW_BLOCK_SECONDS: Final = 5.0
 SHORTEST_BLOCK_SECONDS: Final = 0.05
 LONGEST_BLOCK_SECONDS: Final = 60.0
 RECENT_INCLUSIONS: Final = 16  # observations kept
-MOST_MARGIN: Final = 60  # seconds; longer waits count as this
-FIRST_MARGIN: Final = 12  # seconds; most until an inclusion was observed
-PASS_SECONDS: Final = 2.0  # that one poll may take in addition to the pause before it
+MOST_MARGIN: Final = 60  # seconds; a longer wait counts as this many
+FIRST_MARGIN: Final = 12  # seconds; upper limit of the margin before the first observed inclusion
+PASS_SECONDS: Final = 2.0  # seconds that a poll may take after the pause before it
 
 
 class Head(Struct, frozen=True):
@@ -62,9 +62,9 @@ FEE_CALLS: Final[tuple[Call, ...]] = (
 
 
 def head_of(block: Answer) -> Head | None:
-    """Parses a block. Returns None if the node does not have it.
+    """Parses the answer to ``eth_getBlockByNumber``. Returns None if the node lacks the block.
 
-    Raises NodeUnreachable if the object is malformed, and the error if the answer is an error.
+    Raises NodeUnreachable if the block is malformed. If the answer is an error, raises that error.
     """
     if isinstance(block, PaymentError):
         raise block
@@ -77,7 +77,11 @@ def head_of(block: Answer) -> Head | None:
 
 
 def quote_of(answers: Sequence[Answer], policy: Policy) -> Quote:
-    """Computes fees from the answers to :data:`FEE_CALLS`; only the latest block is required."""
+    """Computes the fees from the answers to :data:`FEE_CALLS`.
+
+    Raises NodeUnreachable if there is neither a pending nor a latest block. The other answers are
+    optional: the default tip is 1 gwei, within the policy's limits.
+    """
     pending, latest, history, suggestion = answers
     base_fee = _base_fee(pending)
     if base_fee is None:
@@ -99,7 +103,10 @@ def _base_fee(block: Answer) -> int | None:
 
 
 def _median_tip(history: Answer) -> int | None:
-    """The median tip over blocks that had transactions; None if no block had any."""
+    """Returns the median of the tips in ``eth_feeHistory``, in wei per gas; None without any.
+
+    Leaves out tips of 0, which a node reports for empty blocks.
+    """
     if not isinstance(history, Mapping):
         return None
     try:
@@ -111,10 +118,10 @@ def _median_tip(history: Answer) -> int | None:
 
 
 class InclusionTimes:
-    """How long recent transactions waited for their block, in the chain's seconds.
+    """How many seconds recent transactions waited for inclusion.
 
-    Measured from the timestamp of the pending block at the submission to that of the block that
-    included the transaction, so clocks of machines do not matter.
+    A wait starts at the timestamp of the pending block at the submission. It ends at the timestamp
+    of the block that includes the transaction. So the clocks of machines do not matter.
     """
 
     def __init__(self) -> None:
@@ -125,9 +132,10 @@ class InclusionTimes:
         self._recent.append(min(max(0, seconds), MOST_MARGIN))
 
     def margin(self) -> int | None:
-        """Returns the seconds that a capture needs; None if nothing was observed yet.
+        """Returns how many seconds a capture needs until inclusion; None without observations.
 
-        The 90th percentile, because one stuck transaction says little, and a second for rounding.
+        This is the 90th percentile of the waits, so that one stuck transaction among more than ten
+        does not count, plus 1 s for rounding.
         """
         if not self._recent:
             return None
@@ -151,7 +159,8 @@ class Chain:
         self.block_seconds = USUAL_BLOCK_SECONDS
         self._paced = False
         self._number = -1  # number of the newest block seen
-        self._still_since = self._looked = -math.inf  # first, last poll at this head; monotonic s
+        # monotonic seconds of the first poll that saw this head, and of the newest poll
+        self._still_since = self._looked = -math.inf
         self._awaited = False  # `pause` was called since the last poll
 
     def check_id(self, answer: Answer) -> None:
@@ -159,7 +168,10 @@ class Chain:
         check_chain_id(answer, self.chain_id)
 
     def pace_call(self, head: Head) -> Call | None:
-        """Returns the call whose answer :meth:`pace` needs; None once it has measured."""
+        """Returns the call whose answer :meth:`pace` needs.
+
+        Returns None if the block time is known, or if the chain has no earlier block.
+        """
         first = max(1, head.number - PACE_BLOCKS)
         if self._paced or head.number <= first:
             return None
@@ -175,7 +187,7 @@ class Chain:
         self._paced = head.number - begin.number >= PACE_BLOCKS
 
     async def measure(self) -> None:
-        """Measures the block time from stored blocks, unless that was done before."""
+        """Measures the block time from blocks of the node, unless it is known already."""
         if self._paced:
             return
         head = head_of(await self.node.call("eth_getBlockByNumber", "latest", False))
@@ -184,11 +196,11 @@ class Chain:
             self.pace(head, await self.node.call(asked[0], *asked[1]))
 
     def look(self, head: Head, now: float) -> None:
-        """Adjusts the block time to a poll that saw ``head`` at ``now`` (monotonic seconds).
+        """Adjusts the block time after a poll that saw ``head`` at ``now`` (monotonic seconds).
 
-        An unchanged head makes it longer, several new blocks in a poll make it shorter. Only polls
-        that follow a :meth:`pause` without much delay count: at other times a node that mines on
-        demand has no work.
+        An unchanged head raises the block time. Several new blocks in one poll lower it. A poll
+        counts only if it follows a :meth:`pause` without much delay. Otherwise the head may be
+        unchanged because a node that mines on demand had no transactions.
         """
         steady = self._awaited and now - self._looked <= 2 * self._poll_seconds + PASS_SECONDS
         self._looked, self._awaited = now, False
@@ -203,10 +215,13 @@ class Chain:
             if steady and advanced > 1:
                 seconds = min(seconds, max((now - since) / advanced, SHORTEST_BLOCK_SECONDS))
         if seconds != self.block_seconds:
-            self.block_seconds, self._paced = seconds, True  # more recent than old blocks
+            self.block_seconds, self._paced = seconds, True  # no need to measure older blocks
 
     def pause(self) -> float:
-        """Returns the seconds to wait before the next poll: two or three polls per block."""
+        """Returns the seconds to wait before the next poll.
+
+        Allows two or three polls per block, but waits at least ``policy.poll``.
+        """
         self._awaited = True
         return self._poll_seconds
 
@@ -216,7 +231,10 @@ class Chain:
         return max(self.policy.poll, self.block_seconds / looks)
 
     def deep_number(self, head: Head, tagged: Head | None) -> int | None:
-        """The highest block number that satisfies the policy's depth; None if no block does."""
+        """Returns the highest block number at the policy's depth; None if no block is so deep.
+
+        ``tagged``: the node's ``safe`` or ``finalized`` block, if the depth is a tag.
+        """
         depth = self.policy.depth
         if isinstance(depth, str):
             return None if tagged is None else min(tagged.number, head.number)

@@ -45,7 +45,7 @@ class Connection(Protocol):
 
 
 class Watch(Protocol):
-    """Waits for changes that others commit. Only a hint: it may miss a change or report it late."""
+    """Waits for committed changes. Only a hint: it may miss a change or report it late."""
 
     def wait(self, seconds: float) -> bool:
         """Returns whether a change was reported within ``seconds``."""
@@ -59,8 +59,11 @@ class Watch(Protocol):
 class Database(Protocol):
     """A database with the tables of `fastevm.payments.schema`.
 
-    ``for_update`` and ``skip_locked`` are the suffixes of a SELECT that locks its rows. Every
-    method raises :class:`StoreError`, or :class:`StoreUnavailable` if a retry may help. After
+    ``for_update`` is the suffix of a SELECT that locks its rows. The suffix ``skip_locked`` also
+    leaves out rows that another transaction has locked. ``unique_violation`` is the exception for
+    a violated UNIQUE constraint.
+
+    Methods raise :class:`StoreError`, or :class:`StoreUnavailable` if a retry may help. After
     StoreUnavailable it is unknown whether the transaction was committed.
     """
 
@@ -89,5 +92,5 @@ class Database(Protocol):
 
 
 def marks(count: int) -> str:
-    """Returns ``count`` placeholders for an IN list; for 0, NULL, which matches nothing."""
+    """Returns ``count`` placeholders for an IN list. For 0 returns NULL, which matches nothing."""
     return ", ".join("?" * count) or "NULL"

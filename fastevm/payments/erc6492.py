@@ -1,7 +1,7 @@
-"""Signatures of wallets that are not deployed yet (ERC-6492), and deployment with the capture.
+"""Signatures of wallets that are not deployed yet (ERC-6492). The capture deploys the wallet.
 
-A wrapped signature names a factory and its call data. Multicall3 makes that call, never the account
-that pays the gas, and only for factories that the operator listed.
+A wrapped signature names a factory and its call data. Only factories in the merchant's list are
+called. Multicall3 makes the call, never the account that pays the gas.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,7 +22,7 @@ from fastevm.payments.signatures import Signature
 MAGIC: Final = bytes.fromhex("6492") * 16
 PENDING: Final = "pending"
 GOOD: Final = "0x01"  # the validator's answer to a valid signature
-# Its code is overridden for one call; nothing is deployed here.
+# A state override gives this address the validator's code for one call. It has no other code.
 VALIDATOR: Final = "0x0000000000000000000000000000000000006492"
 MULTICALL: Final = "0xcA11bde05977b3631167028862bE2a173976CA11"
 _CALLS: Final = "(address,bool,bytes)[]"
@@ -69,10 +69,11 @@ async def refusal_of(
 ) -> str | None:
     """Returns why the ERC-6492 signature of an undeployed wallet is refused; None if it is valid.
 
-    One call deploys the wallet and asks it, as ERC-6492 describes. The validator's code is set by a
-    state override, because not every node runs creation code in a call. Only payments that can be
-    deployed and captured in one transaction are accepted: a TRANSFER, or a payment to one of the
-    escrow ``collectors``. Raises NodeUnreachable.
+    One ``eth_call`` deploys the wallet and asks it about the signature, as ERC-6492 describes. A
+    state override sets the validator's code, because not every node runs creation code in a call.
+
+    Accepts only payments for which one transaction can deploy the wallet and capture: a TRANSFER,
+    or a payment to one of the escrow ``collectors``. Raises NodeUnreachable.
     """
     wrapped = unwrap(signature.secret_bytes)
     assert wrapped is not None
@@ -93,9 +94,9 @@ async def refusal_of(
 
 
 def through_multicall(factory: str, call: bytes, to: str, data: bytes) -> tuple[str, bytes]:
-    """One transaction that calls the factory, then ``to``.
+    """Returns target and data of one Multicall3 call that calls the factory, then ``to``.
 
-    The factory call may fail: somebody else may have deployed the wallet already.
+    The factory call may fail, because somebody else may have deployed the wallet already.
     """
     return _aggregated([(factory, True, call), (to, False, data)])
 
@@ -103,7 +104,8 @@ def through_multicall(factory: str, call: bytes, to: str, data: bytes) -> tuple[
 def in_one_call(calls: Sequence[tuple[str, bytes]], *, may_fail: bool) -> tuple[str, bytes]:
     """Returns target and data of one Multicall3 call that makes all of ``calls`` (target, data).
 
-    ``may_fail``: a call that reverts is undone alone; otherwise it reverts all of them.
+    With ``may_fail``, a call that reverts does not affect the others. Without it, the first call
+    that reverts makes the whole Multicall3 call revert.
     """
     return _aggregated([(to, may_fail, data) for to, data in calls])
 

@@ -10,7 +10,7 @@ class PaymentError(FastevmError):
 
 
 class InvalidTerms(PaymentError, ValueError):
-    """Terms, a domain or a signature that no token could accept. The text names the field."""
+    """An argument is invalid: terms, a domain, a signature, an address. The text says which."""
 
 
 class SignatureRefused(PaymentError):
@@ -60,7 +60,7 @@ class CaptureRefused(PaymentError):
 
 
 class MovementRefused(PaymentError):
-    """The token would reject the refund or sweep now, so nothing was sent. See ``reason``."""
+    """Token or escrow would reject the movement now, so nothing was sent. See ``reason``."""
 
     def __init__(self, reason: Any, detail: str) -> None:
         super().__init__(f"{reason.value}: {detail}")
@@ -80,7 +80,7 @@ class DuplicateOrder(PaymentError):
 
 
 class AlreadyRefunded(PaymentError):
-    """The order has a refund, and the call names none. ``movement`` is the newest refund."""
+    """The order has a refund, and the call has no ``refund_id``. ``movement``: newest refund."""
 
     def __init__(self, movement: Any) -> None:
         super().__init__(
@@ -95,7 +95,7 @@ class StaleOrder(PaymentError):
 
 
 class StoreError(PaymentError):
-    """The store cannot be opened, or its schema version is unknown to this version."""
+    """The store cannot be opened or used, or this version does not know its schema version."""
 
 
 class StoreUnavailable(StoreError):
@@ -119,7 +119,10 @@ class NodeBehind(PaymentError):
 
 
 class LimitReached(PaymentError):
-    """A limit forbids the operation; ``limit`` names that of a policy. Nothing was changed."""
+    """The operation would exceed a limit. Nothing was changed.
+
+    ``limit`` names the exposure limit of the policy; it is empty for other limits.
+    """
 
     def __init__(self, text: str, limit: str = "") -> None:
         super().__init__(text)
@@ -127,7 +130,11 @@ class LimitReached(PaymentError):
 
 
 class NotRefundable(LimitReached):
-    """More than can be refunded: ``left`` units, not ``asked`` (None: all that is left)."""
+    """The refund is larger than what can be refunded, or nothing can be refunded.
+
+    ``left``: token units that can be refunded. ``asked``: units of the request, None if the request
+    was for all that can be refunded.
+    """
 
     def __init__(self, left: int, asked: int | None) -> None:
         more = "" if asked is None else f", not {asked}"
@@ -138,7 +145,7 @@ class NotRefundable(LimitReached):
 
 
 class OtherTerms(LimitReached):
-    """The id of a movement was used with another order, amount or recipient (``known``)."""
+    """The key of the movement belongs to ``known``, which has other terms than ``asked``."""
 
     def __init__(self, known: Any, asked: Any) -> None:
         of = f" of order {known.order_id}" if known.order_id != asked.order_id else ""
@@ -154,7 +161,7 @@ class VaultError(PaymentError):
 
 
 class NodeUnreachable(PaymentError):
-    """No JSON-RPC answer in time. It is unknown whether the node acted on the request."""
+    """The node gave no valid JSON-RPC answer in time. It may have acted on the request."""
 
 
 class NodeRefusal(PaymentError):

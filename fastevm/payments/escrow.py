@@ -1,8 +1,9 @@
 """The AuthCaptureEscrow contract: payment terms, their hashes, and call data.
 
-A payer's authorization goes to a token collector. Its nonce is the hash of the terms, so receiver,
-fees and deadlines are signed with it. Only the operator can capture, void and refund. The contract
-stores only the hash, so the operator must keep the terms to move the money.
+The payer authorizes a transfer to a token collector. The nonce of that authorization is the hash of
+the payment terms, so the signature covers receiver, fees and deadlines. Only the operator can
+capture, void and refund. The contract stores only the hash, so the operator must keep the terms to
+move the money.
 """
 
 import json
@@ -34,7 +35,10 @@ TIME_BITS: Final = 48
 
 
 class Deployment(NamedTuple):
-    """Addresses of an escrow and its collectors. ``fee_in_bps``: fees in basis points (v1.0)."""
+    """Addresses of an escrow and its collectors.
+
+    ``fee_in_bps``: ``capture`` takes the fee in basis points (v1.0), not in token units (v1.1).
+    """
 
     escrow: str
     erc3009_collector: str
@@ -61,9 +65,9 @@ V1_0: Final = Deployment(
 class PaymentInfo(Struct, frozen=True, kw_only=True):
     """The terms of a hold. Amounts in token units, times in Unix seconds, fees in basis points.
 
-    ``operator`` can pay the money to ``receiver`` only. It must be collected before
+    ``operator`` can pay the money to ``receiver`` only. The money must be collected before
     ``pre_approval_expiry``, captured before ``authorization_expiry`` and refunded before
-    ``refund_expiry``. After ``authorization_expiry`` the payer can reclaim the uncaptured rest.
+    ``refund_expiry``. After ``authorization_expiry`` the payer can reclaim what was not captured.
     """
 
     operator: str
@@ -166,8 +170,8 @@ def refund_data(info: PaymentInfo, amount: int, collector: str) -> bytes:
 def collecting_call(order: Order, signature: Signature) -> tuple[str, bytes]:
     """Returns target and data of the call that collects an order's money.
 
-    It goes to the recipient, or for a hold into the escrow. Raises InvalidTerms if the order names
-    an unknown escrow.
+    The money goes to the recipient, or for a hold into the escrow. Raises InvalidTerms if the
+    order's recipient is not a collector of a known escrow.
     """
     if order.authorization.kind is Kind.PERMIT:
         return permit_call(order, signature)

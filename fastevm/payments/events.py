@@ -1,7 +1,7 @@
 """Logs used for reconciliation, and how they are grouped within one transaction.
 
 Transfers decide what was paid. The other events say which authorization, order or payout a transfer
-belongs to; they are adjacent to it in the transaction's logs.
+belongs to. :func:`entries` finds the transfer of each such event by its position and arguments.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -104,7 +104,10 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 def read_log(raw: Mapping[str, Any]) -> ChainLog | None:
-    """Decodes a JSON-RPC log object; None for other events or another set of indexed arguments."""
+    """Decodes a JSON-RPC log object.
+
+    Returns None for other events, and if topics or data do not match the event's arguments.
+    """
     topics = raw["topics"]
     event = _EVENTS.get(topics[0].lower()) if topics else None
     if event is None:
@@ -143,9 +146,9 @@ def _shown(kind: str, value: Any) -> Value:
 def entries(logs: Iterable[ChainLog], token: str, emitters: Collection[str] = ()) -> list[Entry]:
     """Returns the transfers of ``token`` in the logs of one transaction, with their purpose.
 
-    AuthorizationUsed directly precedes its Transfer, Memo directly follows it. PaymentCaptured and
-    PayoutSent come after the transfer with the same payer, recipient and amount, and count only if
-    one of ``emitters`` emitted them.
+    AuthorizationUsed directly precedes its Transfer, and Memo directly follows it. PaymentCaptured
+    follows a transfer with the same payer and amount. PayoutSent follows one with the same sender,
+    recipient and amount. These two count only if one of ``emitters`` emitted them.
     """
     ordered = sorted(logs, key=lambda chain_log: chain_log.key.log_index)
     found: list[Entry] = []
@@ -195,7 +198,10 @@ def _memo(transfer: ChainLog, after: ChainLog | None) -> str | None:
 
 
 def _claimed(ordered: Sequence[ChainLog], found: Sequence[Entry]) -> dict[tuple[int, Event], str]:
-    """Matches each PaymentCaptured and PayoutSent to one earlier transfer (by position)."""
+    """Returns the references of PaymentCaptured and PayoutSent by (position in ``found``, event).
+
+    Each log belongs to the nearest earlier transfer that matches and has no such log yet.
+    """
     claimed: dict[tuple[int, Event], str] = {}
     for chain_log in ordered:
         if chain_log.event not in (Event.PAYMENT_CAPTURED, Event.PAYOUT_SENT):

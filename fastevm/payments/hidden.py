@@ -1,4 +1,4 @@
-"""Keeps keys, signatures and addresses out of reprs, and out of the errors behind an error."""
+"""Keeps keys, signatures and node URLs out of reprs and out of chained exceptions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ Record = TypeVar("Record", bound=type)
 
 
 def hiding(*names: str) -> Callable[[Record], Record]:
-    """Decorates a Struct or NamedTuple whose repr writes ``...`` for these members.
+    """Returns a decorator for a Struct or NamedTuple: its repr shows these members as ``...``.
 
     Members of dataclasses are hidden with ``field(repr=False)``.
     """
@@ -36,7 +36,7 @@ def unchained() -> Iterator[None]:
     """Raises errors of this package without ``__context__`` and ``__cause__``.
 
     ``from None`` hides the original error in tracebacks, but it stays in ``__context__``, which
-    programs that report errors read. It may show a URL with a password, or a key.
+    programs that report errors read. The original error may show a key, or a URL with a password.
     """
     try:
         yield

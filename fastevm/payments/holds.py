@@ -1,8 +1,8 @@
 """Holds: money collected into an escrow, then captured in parts, voided or refunded.
 
-An order whose ``annex`` contains the escrow's terms is a hold. An operation on it is a movement in
-the store: it has a key, is sent in one transaction however often it is requested, and its state
-follows the chain. `Merchant` and the facilitator's `ChainSettler` both use `Holds`.
+An order whose ``annex`` contains the escrow's terms is a hold. Each operation on a hold is a
+movement in the store, and its state follows the chain. A movement has a key: repeated requests with
+the same key send one transaction. `Merchant` and the facilitator's `ChainSettler` both use `Holds`.
 """
 
 import asyncio
@@ -64,7 +64,8 @@ POLL_SECONDS: Final = 0.1
 NO_BLOCK: Final = 0  # block hash of a receipt that is only pre-confirmed
 CAPTURE_WITHIN: Final = 86_400  # seconds
 REFUND_WITHIN: Final = 30 * 86_400
-OURS: Final = (MovementKind.PART, MovementKind.VOID)  # the ledger tracks the others as transfers
+# Movements that this module updates. `Settler` finds the others by their transfers.
+OURS: Final = (MovementKind.PART, MovementKind.VOID)
 
 
 class HoldTerms(Struct, frozen=True):
@@ -102,9 +103,11 @@ class HoldTerms(Struct, frozen=True):
 
 
 def same_order(known: Order, asked: Order, *, exact: bool) -> Order:
-    """Returns ``known`` if it has the terms of ``asked``; ``exact``: nonce and times too.
+    """Returns ``known`` if its terms equal those of ``asked``.
 
-    An empty reference asks for none. Raises DuplicateOrder, whose text shows what differs.
+    With ``exact``, nonce and times must be equal too. Without it, windows are compared by their
+    length. An empty reference in ``asked`` matches every reference. Raises DuplicateOrder, whose
+    text shows the differences.
     """
     stored, wanted = _terms_of(known, exact), _terms_of(asked, exact)
     if asked.reference:
@@ -117,7 +120,7 @@ def same_order(known: Order, asked: Order, *, exact: bool) -> Order:
 
 
 def _terms_of(order: Order, exact: bool) -> dict[str, Any]:
-    """Returns what identifies an order; windows by their length unless ``exact``."""
+    """Returns the terms to compare, by name. Unless ``exact``, windows are lengths in seconds."""
     authorization, terms = order.authorization, order.authorization.terms
     domain = authorization.domain
     found: dict[str, Any] = {
@@ -150,7 +153,7 @@ class Hold(NamedTuple):
 
 
 class Holds:
-    """Operations on holds. Every method may raise NodeUnreachable."""
+    """Operations on holds. Methods that ask the node may raise NodeUnreachable."""
 
     def __init__(
         self,
@@ -186,7 +189,7 @@ class Holds:
         return PaymentInfo.from_json(order.annex), deployment
 
     def collecting(self, order: Order, signature: bytes) -> tuple[str, bytes]:
-        """Returns the call that collects the money into the escrow."""
+        """Returns target and data of the call that collects the money into the escrow."""
         info, deployment = self.terms_of(order)
         data = authorize_data(info, deployment.erc3009_collector, signature)
         return self.route.through(deployment.escrow, data)
@@ -198,8 +201,9 @@ class Holds:
     ) -> Movement:
         """Pays ``amount`` units less ``fee`` to the receiver, once for each ``key``.
 
-        Raises LimitReached if less than ``amount`` is still held or if another order or amount has
-        this key, MovementRefused if the escrow would reject the capture now.
+        Raises LimitReached if fewer than ``amount`` units are left in the hold, if the policy's
+        limit of the day is reached, or if the key belongs to a movement with other terms. Raises
+        MovementRefused if the escrow would reject the capture now.
         """
         check_key(text(key, "key", longest=2 * LONGEST_ID, least=1))
         order = await to_thread(self.store.order, order_id)
@@ -257,7 +261,7 @@ class Holds:
         """
         spender = collector or next(iter(self.deployments.values())).refund_collector
         data = call_data("approve(address,uint256)", spender, integer(units, "units"))
-        # the minute in the key keeps a retry from approving twice
+        # a retry within the same minute has the same key, so it does not approve again
         key = f"allowance/{spender}/{units}/{int(time.time()) // 60}"
         await self.administer(key, token, data, spender, units)
         sent = await to_thread(partial(self.store.submissions, movement=key))
@@ -268,7 +272,8 @@ class Holds:
     ) -> Movement:
         """Sends a call that belongs to no order, once for each key, and waits for its block.
 
-        ``subject`` is the account that it concerns. Raises MovementRefused if it would revert.
+        ``subject`` is the account that the call concerns. Raises MovementRefused if the call would
+        revert.
         """
         movement = Movement(
             key=key, order_id="", kind=MovementKind.VOID, amount=units, recipient=subject
@@ -381,9 +386,10 @@ class Holds:
             return  # another process was faster
 
     async def _end(self, order: Order) -> None:
-        """Ends a hold when nothing is held any more: captured if a part was, otherwise released.
+        """Ends a hold when the escrow holds no money of it any more.
 
-        If a reorganisation restored held money, the order becomes HELD again.
+        The order becomes CAPTURED if a part was captured, otherwise RELEASED. It becomes HELD again
+        if a reorganisation has put money back into the escrow.
         """
         info, _ = self.terms_of(order)
         moves = await to_thread(partial(self.store.movements, order.id))
@@ -414,7 +420,7 @@ class Holds:
 
 
 def _cause(refusal: NodeRefusal) -> tuple[Reason, str]:
-    """The reason why the escrow or its token rejects a call; names the escrow's errors."""
+    """Returns why the escrow or its token rejects a call, with the name of the escrow's error."""
     reason, detail = failure_of(refusal)
     data = refusal.data
     if isinstance(data, str) and len(data) >= 10:
@@ -436,7 +442,7 @@ def _sum(movements: Sequence[Movement], *kinds: MovementKind) -> int:
 
 
 def _stands(block: Any, settlement: Settlement) -> bool:
-    """Whether a block is still canonical; assumes so if the node does not know its height."""
+    """Whether a settlement's block is canonical; True if the node has no block at its height."""
     return not isinstance(block, dict) or block["hash"] == settlement.block_hash
 
 

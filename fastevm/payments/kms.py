@@ -30,7 +30,7 @@ SERVICE_SECONDS: Final = 10.0  # limit for one answer of the service
 
 
 class KeyService(Protocol):
-    """A secp256k1 key in a key service. Any exception means that it did not sign."""
+    """A secp256k1 key in a key service. If a method raises, the service did not sign."""
 
     async def public_key(self) -> bytes:
         """Returns the key's SubjectPublicKeyInfo as DER or PEM."""
@@ -120,7 +120,7 @@ class ServiceSigner:
 
 
 async def _asked(answer: Any) -> bytes:
-    """Awaits the service for ``SERVICE_SECONDS``. Raises SignerUnavailable on any failure."""
+    """Awaits an answer for up to ``SERVICE_SECONDS``. Raises SignerUnavailable on any failure."""
     try:
         async with asyncio.timeout(SERVICE_SECONDS):
             return bytes(await answer)

@@ -1,9 +1,10 @@
 """Payments that the memo of their transfer identifies: permits, and transfers by the payer.
 
-A transfer belongs to an order if it moves the order's token from its payer to its recipient, and a
-Memo log with the order's memo directly follows it. All of them count: an order is paid by the
-transfer with which their sum reaches its value, if its block is within the order's window. More
-than the value, or money after the window, is the payer's and can be refunded.
+A transfer belongs to an order if it moves the order's token from the order's payer to its
+recipient, and a Memo log with the order's memo directly follows it. All such transfers whose blocks
+are within the order's window are added up. The transfer with which the sum reaches the order's
+value pays the order. Money beyond the value, or after the window, still belongs to the payer and
+can be refunded.
 """
 
 from collections.abc import Sequence
@@ -18,9 +19,9 @@ from fastevm.payments.store import LedgerStore, OrderStore
 
 
 class Received(NamedTuple):
-    """What an order received, in token units: within its window, and after it.
+    """The token units that an order received: ``on_time`` within its window, ``late`` after it.
 
-    ``settlement`` is the transfer that completed the order's value; None if none did.
+    ``settlement`` is the transfer that completed the order's value; None if no transfer did.
     """
 
     on_time: int = 0
@@ -29,14 +30,14 @@ class Received(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All that was received."""
+        """The sum of both, in token units."""
         return self.on_time + self.late
 
 
 def received(store: LedgerStore, order: Order, *, last: int | None = None) -> Received:
     """Sums up the canonical transfers of an order, up to block number ``last``.
 
-    Nothing for an order whose payment has no memo.
+    Returns zeros for an order whose payment has no memo.
     """
     authorization, terms = order.authorization, order.authorization.terms
     if authorization.memo is None:
@@ -62,7 +63,7 @@ def received(store: LedgerStore, order: Order, *, last: int | None = None) -> Re
 
 
 def order_of(orders: OrderStore, store: LedgerStore, chain_id: int, memo: ChainLog) -> Order | None:
-    """Returns the order that a Memo log, perhaps a removed one, belongs to.
+    """Returns the order that a Memo log belongs to, or None. The log may be a removed one.
 
     Raises UnreadableRow.
     """
@@ -73,7 +74,10 @@ def order_of(orders: OrderStore, store: LedgerStore, chain_id: int, memo: ChainL
 
 
 def amount_reason(order: Order, found: Received) -> tuple[Reason | None, str]:
-    """Says how the received money differs from the order's value; (None, "") if it does not."""
+    """Returns the reason and text if the received money differs from the order's value.
+
+    Returns (None, "") if it does not differ, or if nothing was received.
+    """
     value = order.authorization.terms.value
     if found.settlement is not None and order.state in (State.CAPTURED, State.PAID):
         if found.total == value:
@@ -107,6 +111,9 @@ def _transfer_before(store: LedgerStore, chain_id: int, memo: ChainLog) -> Chain
 
 
 def sums_of(store: LedgerStore, order: Order, movements: Sequence[Movement]) -> Amounts:
-    """Sums up an order, its movements and, if memos identify its payment, its transfers."""
+    """Returns the sums of an order and its movements.
+
+    If a memo identifies the payment, ``captured`` is the sum of the order's transfers.
+    """
     total = received(store, order).total if order.authorization.memo is not None else None
     return amounts_of(order, movements, total)

@@ -1,7 +1,8 @@
 """A merchant's back end in one class: draft, accept, check, capture, cancel, refund.
 
-A `Merchant` serves one recipient and one token on one chain. Several processes may share a store;
-it decides what must happen only once, and any process can finish what another started.
+A `Merchant` serves one recipient and one token on one chain. Several processes may share a store.
+The store ensures that each transition happens only once, and any process can finish what another
+started.
 
 States and methods
 ------------------
@@ -18,8 +19,9 @@ An order starts as DRAFTED. `states.TRANSITIONS` has every transition; these are
     (time)        all before CAPTURED EXPIRED        when a block at depth is past the window
     (reorg)       CAPTURED, PAID, ... the state before the chain changed it
 
-Methods of this class only make the first step: they record and send a transaction. `reconcile`
-makes all others from what the chain says. `wait` repeats it until an order has arrived.
+Methods of this class make only the first step: they record and send a transaction. `reconcile`
+makes all later transitions, from what is on the chain. `wait` calls `reconcile` until the order
+reaches the state that the caller wants.
 
     reconcile -> Reconciler.reconcile      one pass
                    Scanner.scan            reads logs of the canonical chain into the ledger
@@ -157,14 +159,14 @@ class Merchant(AsyncClosing):
             assert order.paid
 
     ``signer`` pays the gas and is the recipient by default. With ``route`` the recipient is a
-    wallet that the signer controls. With ``recipient`` it is any other account, which can be paid
-    only by TRANSFER authorizations. ``emitters`` are the contracts whose PaymentCaptured and
-    PayoutSent events count. ``factories`` may deploy a payer's wallet in the capturing transaction
-    (ERC-6492), for TRANSFER and for holds. The caller closes the node, the store and the signer;
-    :meth:`close` ends only this object's tasks.
+    wallet that the signer controls. With ``recipient`` it is any other account, which RECEIVE
+    authorizations cannot pay, because only the recipient can submit them. ``emitters`` are the
+    contracts whose PaymentCaptured and PayoutSent events count. ``factories`` may deploy a payer's
+    wallet in the capturing transaction (ERC-6492), for TRANSFER and for holds. The caller closes
+    the node, the store and the signer; :meth:`close` ends only this object's tasks.
 
-    Stored data belongs to chain, token and recipient; merchants that share a store do not see each
-    other's orders.
+    Stored data belongs to a shop: chain, token and recipient. Merchants of different shops can
+    share a store and do not see each other's orders.
     """
 
     def __init__(
@@ -319,18 +321,18 @@ class Merchant(AsyncClosing):
     ) -> Order:
         """Creates an order of ``value`` token units from ``payer``, valid for ``lifetime`` s.
 
-        ``terms`` replaces all of these. With ``hold`` the money is first collected into an escrow:
-        call `hold`, then use `holds`.
+        ``terms`` replaces payer, value, lifetime and backdate. With ``hold`` the money is first
+        collected into an escrow: call `hold`, then use `holds`.
 
         ``kind`` PERMIT is for tokens without EIP-3009, such as B20: the payer signs a permit for
         ``collector``, which must be deployed (`deploy_collector`). With MEMO the payer signs
         nothing and sends ``transferWithMemo(recipient, value, memo)`` himself; ``memo`` is that of
         the order's authorization.
 
-        Asked again with the same arguments, returns the existing
-        order in its current state, so that a checkout page can be reloaded. Raises InvalidTerms,
-        LimitReached, or DuplicateOrder, whose text shows both terms, if the order has others, also
-        another ``reference`` than the given one.
+        A second call with the same arguments returns the existing order in its current state, so
+        that a checkout page can be reloaded. Raises DuplicateOrder if the id belongs to an order
+        with other terms or another ``reference``; the text shows the differences. Raises
+        InvalidTerms, or LimitReached if ``value`` exceeds the policy's ``most_per_order``.
         """
         text(order_id, "order_id", longest=LONGEST_ID, least=1)
         text(reference, "reference", longest=LONGEST_REFERENCE)
@@ -360,7 +362,10 @@ class Merchant(AsyncClosing):
         return await self._add(order, exact=exact)
 
     async def _check_authorizations(self) -> None:
-        """Raises InvalidTerms if the token has no EIP-3009. Asks a node that answers only once."""
+        """Raises InvalidTerms if the token has no EIP-3009.
+
+        Does not ask the node again once it has confirmed EIP-3009.
+        """
         if self._authorizations:
             return
         asked = {"to": self.token.token, "data": "0x" + state_data(NOBODY, bytes(32)).hex()}
@@ -381,7 +386,11 @@ class Merchant(AsyncClosing):
         self._authorizations = True
 
     async def _permit(self, kind: Kind, payer: str) -> Permit | None:
-        """Makes sure that no later memo is missed; returns the payer's next permit, for PERMIT."""
+        """Starts the ledger of a new store at the current head, so that no later memo is missed.
+
+        Returns the payer's next permit for PERMIT, None for MEMO. Raises InvalidTerms if the token
+        takes no permits or the collector is not deployed.
+        """
         await self.scanner.begin(await self.reconciler.head())
         if kind is not Kind.PERMIT:
             return None
@@ -412,7 +421,7 @@ class Merchant(AsyncClosing):
         return self.collector
 
     async def _add(self, order: Order, *, exact: bool = False) -> Order:
-        """Adds an order, or returns the one with the same terms; ``exact``: nonce and times too."""
+        """Adds an order, or returns the existing one if `same_order` finds the same terms."""
         known = await self._drafted(order.id)
         if known is None:
             self._check_payable(order, exact=exact)
@@ -446,10 +455,10 @@ class Merchant(AsyncClosing):
             )
 
     def _payee(self, account: str) -> str:
-        """Returns the recipient of a refund or sweep. Raises InvalidTerms if money would be lost.
+        """Returns the checksummed recipient of a refund or sweep.
 
-        Tokens reject transfers to the zero address, and most to themselves. A transfer to the shop
-        itself moves nothing.
+        Raises InvalidTerms for the zero address, which tokens reject, for the token's own contract,
+        where tokens would be lost, and for the shop's accounts, because nothing would move.
         """
         found = address(account, "recipient")
         if found == ZERO:
@@ -463,7 +472,7 @@ class Merchant(AsyncClosing):
         return found
 
     def _check_unsold(self, order: Order) -> None:
-        """Raises DuplicateOrder if a facilitator with this store knows the order's nonce."""
+        """Raises DuplicateOrder if an x402 facilitator in this store has the order's nonce."""
         domain, terms = order.authorization.domain, order.authorization.terms
         sold = self.store.scoped(f"x402/{domain.chain_id}")
         if sold.find(domain.token, terms.payer, "0x" + terms.nonce.hex()) is not None:
@@ -532,9 +541,12 @@ class Merchant(AsyncClosing):
     async def verify(self, message: TypedMessage, signature: Signature) -> Signature:
         """Returns the signature in the form that the token accepts.
 
-        Raises SignatureRefused if the token would reject it now. A payer with code decides by its
-        contract (ERC-1271), any other payer by its key or by the wallet that a listed factory would
-        deploy (ERC-6492). Chain, domain and window are compared with the node's.
+        Raises SignatureRefused if the token would reject the signature now. If the payer has code,
+        the payer's contract verifies the signature (ERC-1271). Otherwise the signature must be that
+        of the payer's key, or of the wallet that one of ``factories`` would deploy (ERC-6492).
+
+        The message's domain must be the token's, and its window must not have closed, neither by
+        the newest block's time nor by the clock. Raises WrongChain if the node is on another chain.
         """
         question = "0x" + wallet_data(message.digest, without_wrapper(signature)).hex()
         separator = "0x" + separator_data().hex()
@@ -580,7 +592,10 @@ class Merchant(AsyncClosing):
     async def _verify_permit(
         self, message: Authorization, permit: Permit, signature: Signature
     ) -> Signature:
-        """Verifies a permit: a key's signature with a nonce that is free, also of other orders."""
+        """Verifies a permit: the payer's key must have signed it, and no other order may have it.
+
+        Accepts a permit that was already submitted if the allowance still covers the value.
+        """
         fault = fault_of(message, signature.of_key)
         if fault is not None:
             raise self._refused(*fault)
@@ -623,7 +638,8 @@ class Merchant(AsyncClosing):
     async def void(self, order_id: str, why: str = "") -> Order:
         """Abandons an order: erases its signature, which is then never submitted.
 
-        The nonce stays unused on chain: anybody with the signature may use it until it expires.
+        The nonce stays unused on chain. Until the window closes, a copy of the signature is still
+        valid for everybody who may submit the capture (see `Authorization`).
         """
         order = await self.order(order_id)
         detail = text(why, "why", longest=LONGEST_REFERENCE)
@@ -634,7 +650,8 @@ class Merchant(AsyncClosing):
     async def check(self, order_ids: Sequence[str] | None = None) -> list[Report]:
         """Checks at ``pending`` whether captures would succeed; default: all stored orders.
 
-        Sends one batch, whatever the number of orders, within the node's batch limit.
+        Sends one JSON-RPC batch for all orders, or several if they exceed the node client's
+        ``batch_limit``.
         """
         if order_ids is None:
             orders = await to_thread(lambda: list(self._stored([State.STORED])))
@@ -644,18 +661,18 @@ class Merchant(AsyncClosing):
         return await self.preflight.check(orders, await to_thread(self._book, payers))
 
     def _book(self, payers: set[str]) -> list[Order]:
-        """Returns all stored authorizations of these payers."""
+        """Returns the orders of these payers that are STORED or CAPTURING."""
         return [order for payer in payers for order in self._stored(_BOOK, payer)]
 
     def _stored(self, states: Sequence[State], payer: str | None = None) -> Iterator[Order]:
         return every_order(self.store, states, payer=payer)
 
     async def watch(self) -> AsyncGenerator[list[Change], None]:
-        """Checks stored orders when a slice changes them and yields what changed.
+        """Checks stored orders when a slice may have changed their verdicts. Yields the changes.
 
-        With a feed the node watches them (``fastevm_watch``), and all orders are checked once a
-        second. Where the node has no such subscription, all are checked at each slice; without a
-        feed, every ``policy.poll`` seconds.
+        If the node client has a feed, the node reports which orders to check (``fastevm_watch``),
+        and all orders are checked once a second. If the node lacks this subscription, all orders
+        are checked at each slice. Without a feed, all are checked every ``policy.poll`` seconds.
         """
         watcher = Watcher(self.node, self._recheck, self.policy.poll, self._questions)
         async with contextlib.aclosing(watcher.changes()) as watching:
@@ -663,14 +680,14 @@ class Merchant(AsyncClosing):
                 yield changes
 
     async def _recheck(self, order_ids: Sequence[str] | None) -> list[Report]:
-        """Checks those of these orders that are still stored; None: all."""
+        """Checks the given orders that are still STORED; None checks all stored orders."""
         if order_ids is None:
             return await self.check()
         found = [await self.order(order_id) for order_id in order_ids]
         return await self.check([order.id for order in found if order.state is State.STORED])
 
     async def _questions(self) -> list[tuple[dict[str, str], list[str]]]:
-        """Returns what the node watches for the stored orders."""
+        """Returns the calls that the node watches for the stored orders."""
         return await to_thread(lambda: self.preflight.questions(list(self._stored([State.STORED]))))
 
     # --- capturing and cancelling -----------------------------------------------------------------
@@ -683,16 +700,17 @@ class Merchant(AsyncClosing):
         timeout: float = CAPTURE_SECONDS,
         force: bool = False,
     ) -> Order:
-        """Captures the payment: submits the call that collects it once, and waits.
+        """Captures the payment: submits the call that collects the money, and waits.
 
-        However often and from however many processes it is called, one transaction is recorded; the
-        other calls wait for its result. ``until``: CAPTURING returns after sending, CAPTURED when
-        the transaction is canonical, PAID at the merchant's depth. After ``timeout`` seconds, or if
-        the capture fails, the order is returned as it is: see its ``state`` and ``reason``.
+        If several calls or processes capture an order, one of them records a transaction, and the
+        others wait for its result. ``until`` says when to return: CAPTURING after sending, CAPTURED
+        when the transaction is canonical, PAID at the merchant's depth. After ``timeout`` seconds,
+        or if the capture fails, returns the order as it is: see its ``state`` and ``reason``.
 
         Raises CaptureRefused if the preflight fails (``force`` submits anyway), IllegalTransition
-        if the order has ended or has no signature, InvalidTerms for a MEMO order, which only its
-        payer can pay (see `wait`).
+        if the order has ended or has no signature, LimitReached if the policy's limit of the day is
+        reached. Raises InvalidTerms if the signer's account cannot capture the order, and for a
+        MEMO order, which only its payer can pay (see `wait`).
         """
         order = await self.order(order_id)
         if order.awaited:
@@ -728,9 +746,9 @@ class Merchant(AsyncClosing):
     ) -> dict[str, Order | PaymentError]:
         """Captures several orders. Returns the order or the error for each id.
 
-        Sends one transaction each, ``at_once`` of them concurrently, or one for up to
-        ``Policy.batch`` TRANSFER orders, in the order given. A refused order does not stop the
-        others: its error is in the result.
+        One transaction captures up to ``Policy.batch`` TRANSFER orders, in the order given. Every
+        other order gets its own transaction; ``at_once`` of these are submitted concurrently. A
+        refused order does not stop the others: its error is in the result.
         """
         gate = asyncio.Semaphore(integer(at_once, "at_once", least=1))
         together = await self.batches.submit(order_ids)
@@ -750,10 +768,10 @@ class Merchant(AsyncClosing):
         return dict(zip(order_ids, found, strict=True))
 
     async def margin(self) -> int:
-        """Returns how many seconds before its expiry a capture is refused.
+        """Returns the margin in seconds: a capture that expires sooner is refused.
 
-        ``Policy.capture_in``, or the observed inclusion time. Until a capture of this process was
-        included, one block time of the chain, 1 to 12 s.
+        The margin is ``Policy.capture_in`` or, if that is not set, the observed inclusion time.
+        Before this process has observed an inclusion, it is the chain's block time, 1 to 12 s.
         """
         if self.policy.capture_in is not None:
             return self.policy.capture_in
@@ -773,7 +791,11 @@ class Merchant(AsyncClosing):
     async def _captured_by_others(
         self, order: Order, refused: CaptureRefused, until: State, timeout: float
     ) -> Order:
-        """Waits for the chain: the nonce is used at ``pending``, by another process or system."""
+        """Waits until the chain shows how another process or system has used the nonce.
+
+        At ``pending`` the nonce is used already. Raises ``refused`` if the order is still STORED
+        after ``timeout`` seconds.
+        """
         deadline = time.monotonic() + timeout
         while order.state is State.STORED:
             with contextlib.suppress(PaymentError):
@@ -809,7 +831,7 @@ class Merchant(AsyncClosing):
         signature = await to_thread(self.signature_of, order)
         if signature is None:
             raise SignatureRefused(Reason.SIGNATURE_LENGTH, "no signature is stored")
-        # the payer's other orders, of which there may be many, never block a capture
+        # does not check the payer's other orders: they may be many, and never block a capture
         (report,) = await self.preflight.check([order])
         if not report.capturable and not force:
             if report.reason is not None:
@@ -855,9 +877,10 @@ class Merchant(AsyncClosing):
         return await self.wait(order_id, until, timeout)
 
     async def wait(self, order_id: str, until: State, timeout: float = CAPTURE_SECONDS) -> Order:
-        """Reconciles until the order reaches ``until``, stops moving, or ``timeout`` passes.
+        """Reconciles until the order reaches ``until``, for at most ``timeout`` seconds.
 
-        An order whose payer sends the money himself (MEMO) moves until it is paid or expires.
+        Returns earlier if the order waits for no inclusion and no confirmation. A MEMO order waits
+        for the transfer that the payer sends himself, until it is paid or expires.
         """
         goals = {
             State.CAPTURING: ON_THE_WAY,
@@ -894,13 +917,13 @@ class Merchant(AsyncClosing):
         AlreadyRefunded.
 
         The captured part of a hold is refunded through its escrow, to its payer only, and needs
-        ``holds.allow_refunds``. Of an order that the payer paid with a memo, everything can be
-        refunded that he sent: also too much, and after the order's window too little or too late.
-        Only what is as deep as ``Policy.depth`` counts.
+        ``holds.allow_refunds``. If a memo identifies the payment, all that the payer sent can be
+        refunded: also an excess and, after the order's window, payments that were too small or too
+        late. Only money in blocks at ``Policy.depth`` counts.
 
-        Raises LimitReached for more than was captured, IllegalTransition
-        if the order is neither paid nor held, MovementRefused if token or escrow would reject it
-        now.
+        Raises LimitReached if ``amount`` exceeds what was captured and not yet refunded,
+        IllegalTransition if the order is neither paid nor held, MovementRefused if the token or the
+        escrow would reject the refund now.
         """
         order = await self.order(order_id)
         income = None
@@ -924,14 +947,14 @@ class Merchant(AsyncClosing):
             return await self._move(movement, check, until, timeout, once=refund_id is None)
         except LimitReached:
             newest = newest_refund(await self.movements(order_id))
-            if refund_id is None and newest is not None:  # of another process
+            if refund_id is None and newest is not None:  # another process was first
                 raise AlreadyRefunded(newest) from None
             raise
 
     async def _refundable(self, order: Order) -> tuple[Order, int]:
-        """Returns an order with a memo as it is now, and the units that it received at depth.
+        """Reconciles an order with a memo. Returns it, and the units that it received at depth.
 
-        Raises IllegalTransition while more money could still complete it.
+        Raises IllegalTransition while the order is unpaid and its window is open.
         """
         await self.reconcile()
         order, deep = await self.order(order.id), self.scanner.deep
@@ -951,7 +974,10 @@ class Merchant(AsyncClosing):
         recipient: str | None,
         income: int | None,
     ) -> Movement:
-        """Returns the movement that was requested. Raises AlreadyRefunded."""
+        """Returns the movement of a requested refund, without storing it.
+
+        Raises AlreadyRefunded, or NotRefundable if nothing can be refunded.
+        """
         if refund_id is not None:
             text(refund_id, "refund_id", longest=LONGEST_ID, least=1)
         others = await self.movements(order.id)
@@ -988,7 +1014,7 @@ class Merchant(AsyncClosing):
     ) -> Movement:
         """Sends ``amount`` units of the income to ``recipient``, once for each ``key``.
 
-        Raises LimitReached if another sweep or amount has this key.
+        Raises LimitReached if the key belongs to a movement with other terms.
         """
         movement = Movement(
             key=text(key, "key", longest=2 * LONGEST_ID, least=1, one_line=True),
@@ -1009,7 +1035,7 @@ class Merchant(AsyncClosing):
         *,
         once: bool = False,
     ) -> Movement:
-        """Submits a token transfer once and waits; retries a failed one.
+        """Submits the token transfer of a movement once and waits. Retries a failed movement.
 
         ``once``: raises AlreadyRefunded if another process was first.
         """
@@ -1026,7 +1052,7 @@ class Merchant(AsyncClosing):
                 if known is not None or other is None:
                     check(await self._others(movement))  # another process took the money meanwhile
                     raise MovementRefused(*failure_of(refusal)) from None
-                if once:  # of another process, whose transaction takes the money
+                if once:  # another process was first; its transaction takes the money
                     raise AlreadyRefunded(other) from None
                 return await self._wait_movement(movement.key, until, timeout)
             reserved = await to_thread(self._reserve, movement, made, check, known is None)
@@ -1037,7 +1063,7 @@ class Merchant(AsyncClosing):
         return await self._wait_movement(movement.key, until, timeout)
 
     async def _others(self, movement: Movement) -> list[Movement]:
-        """Returns the other movements of its order."""
+        """Returns the other movements of the movement's order."""
         found = await self.movements(movement.order_id)
         return [other for other in found if other.key != movement.key]
 
@@ -1097,10 +1123,11 @@ class Merchant(AsyncClosing):
         await self.reconciler.run()
 
     async def rotate_keys(self) -> int:
-        """Re-encrypts with the newest key what older keys encrypted, in this shop only.
+        """Re-encrypts the values of this shop that older keys encrypted, with the newest key.
 
-        Returns how many values. Other shops and facilitators in the same store need it too, before
-        the old key is removed. Raises VaultError if the ring lacks the store's key.
+        Returns how many values were re-encrypted. Before you remove an old key, rotate the keys of
+        every shop and facilitator in the store. Raises VaultError if the ring lacks the store's
+        key.
         """
         return (await to_thread(rotate, self.store, self.vault))[0]
 

@@ -10,10 +10,10 @@ from fastevm.payments.schema import LAYOUT, MIGRATIONS, TABLES, VERSION
 def prepare(
     connection: Connection, name: str, words: Mapping[str, str], guards: Sequence[str]
 ) -> None:
-    """Creates or migrates the tables. A lock makes concurrent processes do it once.
+    """Creates or migrates the tables. A lock ensures that only one of several processes does it.
 
-    ``words`` replaces names in braces by the database's own terms. Raises :class:`StoreError` if
-    the schema version is unknown.
+    ``words``: this database's SQL text for each name in braces. ``guards``: statements that protect
+    the audit trail of a new store. Raises :class:`StoreError` if the schema version is unknown.
     """
     connection.lock(MIGRATION_LOCK)
     connection.execute(LAYOUT)

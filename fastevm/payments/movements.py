@@ -1,7 +1,8 @@
-"""Movements: transfers after the payment: captured parts, voids, refunds and sweeps.
+"""Movements: the transfers after a payment (captured parts, voids, refunds and sweeps).
 
-An order tracks its authorization. A movement is one transfer that the merchant requests, with a key
-that makes repeated requests safe. Its state follows the chain as the order's does.
+An order tracks its authorization. A movement tracks one transfer that the merchant requests. Its
+key makes repeated requests safe: the same key sends one transfer. The state of a movement follows
+the chain, as the state of an order does.
 """
 
 import re
@@ -20,10 +21,11 @@ _REFUND: Final = re.compile(r"/refund(?:/|$)")
 
 
 class MovementKind(Enum):
-    """What a movement does. PART: part of a hold to the merchant. VOID: rest of it to the payer.
+    """What a movement does.
 
-    RECLAIM: the payer takes the rest of a hold. REFUND: money back after a capture. SWEEP: income
-    to another account.
+    PART pays a part of a hold to the merchant. VOID returns the rest of a hold to the payer. With
+    RECLAIM the payer takes that rest himself. REFUND returns captured money. SWEEP sends income to
+    another account.
     """
 
     PART = "part"
@@ -93,10 +95,11 @@ def moved(state: MovementState, trigger: MovementTrigger) -> MovementState:
 
 
 class Movement(Struct, frozen=True, kw_only=True):
-    """A movement as stored. ``key`` is chosen by the caller and unique within the shop.
+    """A movement as stored. ``key`` is unique within the shop.
 
-    ``order_id`` is empty for a sweep. ``amount`` is in token units. ``recipient`` receives the
-    money. ``version`` counts changes, times are Unix seconds.
+    ``order_id`` is empty for a sweep, and for a call that belongs to no order. ``amount`` is in
+    token units. ``recipient`` receives the money. ``version`` counts changes. Times are Unix
+    seconds.
     """
 
     key: str
@@ -135,11 +138,11 @@ class Amounts(NamedTuple):
 
 
 def refund_key(order_id: str, refund_id: str | None, movements: Sequence[Movement] = ()) -> str:
-    """Returns the key of an order's refund; without an id that of its only refund.
+    """Returns the key of a refund. Without ``refund_id``, returns the key of the only refund.
 
-    Different orders have different keys: the slashes of an order id are escaped if it has the form
-    of a refund's key itself (``a/refund/b``) or contains ``%``. ``movements``: those of the order;
-    a refund that an earlier version stored keeps its key, which had no escapes.
+    Refunds of different orders have different keys: ``%`` and slashes of an order id are escaped if
+    the id contains ``%`` or has the form of a refund's key (``a/refund/b``). ``movements``: those
+    of the order. Earlier versions did not escape; a refund that they stored keeps its key.
     """
     end = "/refund" if refund_id is None else f"/refund/{refund_id}"
     if any(movement.key == order_id + end for movement in movements):
@@ -150,7 +153,7 @@ def refund_key(order_id: str, refund_id: str | None, movements: Sequence[Movemen
 
 
 def check_key(key: str) -> None:
-    """Raises InvalidTerms for a caller's key that a movement of this package may have."""
+    """Raises InvalidTerms if a caller's key has the form of a key that this package makes."""
     if _REFUND.search(key) or key.endswith("/void") or key.startswith(("collector/", "allowance/")):
         raise InvalidTerms(
             f"key: {key!r} has the form of the key of a refund, a void or an allowance: use another"
@@ -166,7 +169,8 @@ def newest_refund(movements: Sequence[Movement]) -> Movement | None:
 def amounts_of(order: Order, movements: Sequence[Movement], received: int | None = None) -> Amounts:
     """Sums up an order and its movements.
 
-    ``received``: units of the transfers with the order's memo, if memos identify its payment.
+    ``received``: token units of all transfers with the order's memo; None if its payment has no
+    memo.
     """
     value = order.authorization.terms.value
     live = [movement for movement in movements if movement.state.counts]

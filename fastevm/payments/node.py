@@ -1,6 +1,6 @@
 """A client of the node's JSON-RPC: calls, batches, and subscriptions that reconnect.
 
-Requests may contain signatures, so bodies are never logged or raised. Node addresses often contain
+Requests may contain signatures, so no log and no error shows their bodies. Node URLs often contain
 access keys, so they are shown without path and user.
 """
 
@@ -76,9 +76,9 @@ class HttpTransport:
 
 
 class NodeClient(AsyncClosing):
-    """JSON-RPC over a transport; a back end shares one object.
+    """JSON-RPC over a transport. A back end shares one object.
 
-    ``feed_url`` (ws or wss) is used for subscriptions. Without it there are none; watchers poll.
+    ``feed_url`` (ws or wss) is the URL for subscriptions. Without it, watchers poll.
     """
 
     def __init__(
@@ -136,7 +136,8 @@ class NodeClient(AsyncClosing):
     async def subscribe(self, *params: Any) -> AsyncGenerator[Any, None]:
         """Yields the notifications of ``eth_subscribe`` with these parameters, forever.
 
-        None marks a new connection: notifications before it may have been missed.
+        None marks a new connection: notifications before it may have been missed. Raises
+        NodeRefusal if the node refuses, NodeUnreachable if there is no ``feed_url``.
         """
         if self.feed_url is None:
             raise NodeUnreachable("no feed address: pass feed_url to NodeClient")
@@ -176,7 +177,7 @@ async def _subscribed(socket: WebSocketClient, params: Sequence[Any]) -> None:
 
 
 def _own(request: Request, answer: Any) -> Answer:
-    """Converts a refusal to NodeRefusal, whose text shows neither message nor data."""
+    """Converts an RpcRefusal to NodeRefusal, whose text shows neither message nor data."""
     if isinstance(answer, RpcRefusal):
         return NodeRefusal(request["method"], answer.code, answer.message, answer.data)
     return answer

@@ -12,12 +12,12 @@ from fastevm.payments.states import State
 LONGEST_ID: Final = 128  # characters
 LONGEST_REFERENCE: Final = 1_000  # characters
 PAGE: Final = 1_000  # rows per store query
-SIGN_SECONDS: Final = 30.0  # lease of a reserved transaction until other processes may sign it
+SIGN_SECONDS: Final = 30.0  # seconds until another process may sign a reserved transaction
 START: Final = (-1, -1)  # (block, index) before the first log
 
 
 class Settlement(NamedTuple):
-    """The transaction that used the nonce on the canonical chain, and its block."""
+    """The canonical transaction that decided the state of an order or movement, and its block."""
 
     transaction_hash: str
     block_hash: str
@@ -28,9 +28,9 @@ class Settlement(NamedTuple):
 class Order:
     """An order and its authorization as stored.
 
-    ``annex`` is JSON text of the payment scheme. ``sealed`` is the encrypted signature. ``origin``
-    is the state before the chain changed it; a reorganisation restores it. ``version`` counts
-    changes. Times are Unix seconds.
+    ``annex`` has the terms of a hold as JSON text; it is empty for other orders. ``sealed`` is the
+    encrypted signature. ``origin`` is the state that the order had before the chain changed it; a
+    reorganisation restores that state. ``version`` counts changes. Times are Unix seconds.
     """
 
     id: str
@@ -105,8 +105,8 @@ _WAITING: Final = (
 class Draft:
     """An unsigned transaction; ``sealed`` are its encrypted fields.
 
-    ``head`` is the newest block number when it was made. ``lease`` is how many seconds its process
-    has to sign it before others may.
+    ``head`` is the newest block number when it was made. ``lease``: seconds in which only the
+    process that made it may sign it.
     """
 
     sealed: bytes = field(repr=False)
@@ -127,9 +127,9 @@ class Submission:
     ``lease_until`` is when another process may sign a reserved transaction. ``cost`` is the fee
     paid in wei. ``number`` is the row's number.
 
-    ``orders`` are the orders of a batch capture, in the order of its calls. Read by order, each of
-    them gets its own view: with the order's id, an equal share of the cost, and REVERTED if the
-    order's call failed. Read as a transaction, ``order_id`` is empty.
+    ``orders`` are the ids of a batch capture's orders, in the order of its calls; ``order_id`` is
+    then empty. `Store.submissions` returns a view of the batch for each of these orders: with the
+    order's id, an equal share of the cost, and REVERTED if the order's call failed.
     """
 
     number: int

@@ -18,7 +18,7 @@ from fastevm.payments.states import Trigger
 from fastevm.payments.vault import SealContext
 
 DRAFTED: Final = "payment.drafted"
-RECEIVED: Final = "payment.received"  # too little, too much or too late
+RECEIVED: Final = "payment.received"  # the payer sent too little, too much or too late
 REQUESTED: Final = "requested"  # suffix of a new movement's notice type
 
 TYPES: Final[dict[Trigger, str]] = {
@@ -56,7 +56,7 @@ MOVEMENT_TYPES: Final[dict[MovementTrigger, str]] = {
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """A notice of one change. ``number`` grows by store, ``sequence`` by order.
+    """A notice of one change. ``number`` counts in the store, ``sequence`` in the order.
 
     ``data`` is the complete new state, ready for JSON; ``at`` is in Unix seconds.
     """
@@ -78,7 +78,7 @@ class Notice(Struct, frozen=True, kw_only=True):
 class DeliveryState(Enum):
     """WAITING to be delivered, or DONE.
 
-    DROPPED: earlier versions dropped what waited for an endpoint when it was disabled.
+    DROPPED: never delivered. Earlier versions set it for the deliveries of a disabled endpoint.
     """
 
     WAITING = "waiting"
@@ -88,9 +88,10 @@ class DeliveryState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A webhook endpoint. ``sealed`` is its encrypted secret, ``previous`` the one before.
+    """A webhook endpoint. ``sealed`` is its encrypted secret, ``previous`` the secret before it.
 
-    While both exist, both sign.
+    If both exist, a notice has two signatures. ``failing_since`` and ``created_at`` are Unix
+    seconds.
     """
 
     id: str
@@ -111,7 +112,10 @@ class Endpoint:
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """The delivery of one notice to one endpoint. ``fence`` changes with each claim."""
+    """The delivery of one notice to one endpoint. ``due`` is the time of the next attempt.
+
+    ``fence`` grows with each claim, so that only the newest claim can record a result.
+    """
 
     endpoint: str
     notice: Notice

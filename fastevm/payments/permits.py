@@ -1,14 +1,15 @@
 """The permit collector: a contract that captures what payers permitted (EIP-2612).
 
-B20 tokens have no EIP-3009. There the payer signs a permit for the collector, whose ``capture``
-uses the permit and calls ``transferFromWithMemo`` in one transaction. A collector belongs to one
-operator, the only account that can capture, and pays one recipient. It captures each order once.
+B20 tokens have no EIP-3009. Instead the payer signs a permit that names the collector as spender.
+The collector's ``capture`` submits the permit and calls ``transferFromWithMemo`` in one
+transaction. A collector belongs to one operator, the only account that can capture, and pays one
+recipient. It captures each order once.
 
-Anybody may submit a permit. That stops no capture: the collector then uses the allowance, which
-only its operator can spend.
+Anybody may submit a permit before the collector does. A capture still succeeds then: the collector
+spends the allowance that the permit has created. Only the operator can make it do so.
 
-A collector has the same address on every chain: it is deployed with CREATE2, by anybody, through
-the deterministic deployment proxy.
+A collector has the same address on every chain, because it is deployed with CREATE2 through the
+deterministic deployment proxy. Anybody can deploy it.
 """
 
 from typing import Final

@@ -5,15 +5,18 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 GWEI: Final = 10**9
-LEAST_BUMP_PERCENT: Final = 10  # nodes require it of both fees of a replacement
-OP_STACK_TIP: Final = 1_000_000  # wei: suggested by OP-stack nodes if blocks are not full
+LEAST_BUMP_PERCENT: Final = 10  # nodes require a replacement to raise both fees by this
+OP_STACK_TIP: Final = 1_000_000  # wei per gas; OP-stack nodes suggest it if blocks are not full
 TAGS: Final = ("safe", "finalized")
 MOST_BATCH: Final = 100  # captures in one transaction
-BATCH_GAS: Final = 8_000_000  # sum of the estimates; half of Osaka's transaction gas limit
+BATCH_GAS: Final = 8_000_000  # gas limit of a batch; about half of Osaka's limit per transaction
 
 
 class Exposure(NamedTuple):
-    """Limits of what is authorized or captured and not paid, in token units; None: no limit."""
+    """Limits on the sum of orders that are authorized or captured but not paid, in token units.
+
+    None: no limit.
+    """
 
     most: int | None = None
     most_per_payer: int | None = None
@@ -22,19 +25,25 @@ class Exposure(NamedTuple):
 class Policy(Struct, frozen=True, kw_only=True):
     """A merchant's settings. Times are in seconds, fees in wei per gas, sums in token units.
 
-    ``depth``: confirmations that make a captured payment paid, counting the payment's own block, or
-    the node's tag ``safe`` or ``finalized``. ``first_block``: where a new store starts to read
-    logs, by default the head. Every log scan rereads ``overlap`` blocks. ``capture_in``: a
-    capture that would expire within this time after the pending block is refused; by default the
-    observed inclusion time (see `InclusionTimes`). ``forced_gas``: gas of a forced capture whose
-    preflight fails.
+    ``depth``: confirmations after which a captured payment is paid, or the node's tag ``safe`` or
+    ``finalized``. The payment's own block is the first confirmation. ``first_block``: the block
+    from which a new store reads logs; by default the last ``overlap`` blocks up to the head. Every
+    later scan rereads ``overlap`` blocks. ``range_blocks``: blocks per ``eth_getLogs`` request.
+    ``poll``: shortest pause between polls. ``scan_every``: pause between passes while no
+    transaction is open.
 
-    ``tip``: fixed tip; by default the recent median between ``least_tip`` and ``most_tip``. A
-    transaction is replaced after ``bump_blocks`` blocks and ``bump_least`` seconds without
-    inclusion, or after ``bump_after`` seconds if given.
+    ``capture_in``: a capture that would expire within this time after the pending block is refused;
+    by default the observed inclusion time (see `InclusionTimes`). ``forced_gas``: gas estimate of a
+    forced capture for which the node has no estimate. ``gas_margin_percent`` is added to estimates.
 
-    ``most_per_order``, ``most_per_day`` (captures by UTC day), ``most_exposure`` (authorized or
-    captured, unpaid) and ``most_exposure_per_payer`` are limits; more is refused.
+    ``tip``: fixed tip; by default the recent median, at least ``least_tip`` and at most
+    ``most_tip``. The fee cap is ``base_fee_factor`` times the base fee plus the tip, at most
+    ``most_fee``. A transaction is replaced after ``bump_blocks`` blocks and ``bump_least`` seconds
+    without inclusion, or after ``bump_after`` seconds if given. A replacement raises both fees by
+    ``bump_percent``; a call is replaced at most ``most_bumps`` times.
+
+    ``most_per_order``, ``most_per_day`` (captures in a UTC day), ``most_exposure`` (the sum of
+    unpaid orders, see `Exposure`) and ``most_exposure_per_payer`` are limits. None: no limit.
 
     ``batch``: maximum captures of `Merchant.capture_many` per transaction, within ``MOST_BATCH``
     and ``BATCH_GAS``; 1 disables batches. See `fastevm.payments.batches`.
@@ -78,18 +87,21 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     @property
     def exposure(self) -> Exposure:
-        """The limits of what is not paid."""
+        """The limits on the sum of unpaid orders."""
         return Exposure(self.most_exposure, self.most_exposure_per_payer)
 
     def fees(self, base_fee: int, tip: int) -> tuple[int, int]:
-        """Returns fee cap and tip of a new transaction, given the recent ``tip``."""
+        """Returns fee cap and tip of a new transaction. A fixed tip replaces the recent ``tip``."""
         if self.tip is not None:
             tip = self.tip
         cap = min(self.most_fee, self.base_fee_factor * base_fee + tip)
         return cap, min(tip, cap)
 
     def bumped(self, old: tuple[int, int], new: tuple[int, int]) -> tuple[int, int] | None:
-        """Returns the fees of a replacement, at least ``new``; None if they exceed ``most_fee``."""
+        """Returns fee cap and tip of a replacement: ``old`` raised, but at least ``new``.
+
+        Returns None if the raised fee cap exceeds ``most_fee``.
+        """
         raised = [fee + fee * self.bump_percent // 100 + 1 for fee in old]
         if raised[0] > self.most_fee:
             return None

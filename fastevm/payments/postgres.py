@@ -24,7 +24,7 @@ CONNECT_SECONDS: Final = 5
 STATEMENT_SECONDS: Final = 30  # statement timeout, including the wait for locks
 CHANNEL: Final = "fastevm_payments"
 
-# Name, type, whether NULL is allowed, default, generation expression.
+# Of each column: name, type, whether NULL is allowed, default, generation expression.
 AUDIT_COLUMNS: Final = [
     ("number", "bigint", "NO", None, None),
     ("shop", "text", "NO", None, None),
@@ -39,7 +39,7 @@ _COLUMNS: Final = (
 )
 STATEMENT_GUARD: Final = 2 + 8 + 16 + 32  # pg_trigger.tgtype: BEFORE, DELETE, UPDATE, TRUNCATE
 GUARD_SOURCE: Final = f"BEGIN RAISE EXCEPTION '{APPEND_ONLY}'; END"
-# Triggers and rules, which can replace a statement by another.
+# Includes rules, because a rule can replace a statement by another.
 _GUARDS: Final = (
     "SELECT tgname::text AS name, tgenabled::text AS enabled, tgtype::integer AS type,"
     " coalesce(pg_get_expr(tgqual, tgrelid), '') AS condition, tgattr::text AS columns,"
@@ -164,9 +164,9 @@ class PostgresDatabase:
 
 
 def check_audit(connection: PostgresConnection, name: str) -> None:
-    """Raises StoreError unless the audit trail has the columns and the guard it was created with.
+    """Raises StoreError if the columns or the guard of the audit trail were altered.
 
-    The same check as on SQLite: it detects ALTER and DROP, not exchanged rows.
+    Like the check on SQLite, this one detects ALTER and DROP, but not changed rows.
     """
     columns = [tuple(row.values()) for row in connection.execute(_COLUMNS).fetchall()]
     if columns != AUDIT_COLUMNS:
@@ -185,7 +185,7 @@ def _words(source: str) -> str:
 
 
 class PostgresWatch:
-    """A connection that listens. Only a hint: changes are not reported while it is broken."""
+    """A connection that listens. Only a hint: a broken connection reports no changes."""
 
     def __init__(self, connection: "psycopg.Connection[dict[str, Any]]") -> None:
         self._connection = connection

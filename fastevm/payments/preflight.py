@@ -1,7 +1,7 @@
 """The preflight: checks at ``pending``, in one batch, whether a capture would succeed now.
 
-A verdict reserves nothing: the payer may move the funds a slice later. It names the reason of a
-failing capture before the capture costs gas.
+A verdict names the reason why a capture would fail, before the capture costs gas. It reserves
+nothing: the payer may move the funds a slice later.
 """
 
 import time
@@ -39,7 +39,7 @@ from fastevm.rpc_client.messages import Call
 PENDING: Final = "pending"
 AFTER_OTHERS: Final = "balance_after_others"
 FUNDS_WORDS: Final = "insufficient funds"
-# The checks in the order in which they block a capture: first the token's, then the sender's gas.
+# The order in which checks block a capture: the token's, the sender's gas, what may change later.
 BLOCKING: Final = (
     "domain", "policy", "window_now", "nonce", "signature", "balance", "gas", "window_at_capture",
     AFTER_OTHERS,
@@ -53,7 +53,7 @@ SIGNATURE_REASONS: Final = frozenset(
         Reason.SIGNATURE_SIGNER,
     )
 )
-# Reverts of the simulated capture that do not mean that the token is paused or blocks an account.
+# Revert reasons that do not come from the token's policy (paused, blocked account).
 BEHIND_POLICY: Final = SIGNATURE_REASONS | {
     Reason.NOT_YET_VALID,
     Reason.EXPIRED,
@@ -61,7 +61,8 @@ BEHIND_POLICY: Final = SIGNATURE_REASONS | {
     Reason.PERMIT_EARLY,
     Reason.BALANCE,
 }
-# Which verdict a revert of the simulated capture belongs to; by default "policy".
+# The verdict that a revert reason belongs to. Reasons that are not in this table belong to
+# "signature" if they are in SIGNATURE_REASONS, otherwise to "policy".
 _VERDICTS: Final = {
     Reason.NONCE_CONSUMED: "nonce",
     Reason.NOT_YET_VALID: "window_now",
@@ -71,7 +72,7 @@ _VERDICTS: Final = {
 
 
 class Verdict(Struct, frozen=True):
-    """One check. ``ok`` is None if it could not be made; ``reason`` names the failure."""
+    """The result of a check. ``ok``: None if it could not be made. ``reason``: why it failed."""
 
     name: str
     ok: bool | None
@@ -80,7 +81,10 @@ class Verdict(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """All verdicts on one order, and the block at which they were read."""
+    """All verdicts on one order, and number and timestamp of the block at which they were read.
+
+    ``gas``: the estimate for the capture in its own transaction; None if the node gave none.
+    """
 
     order_id: str
     block_number: int
@@ -102,9 +106,9 @@ class Report(Struct, frozen=True):
 
     @property
     def reason(self) -> Reason | None:
-        """The first reason that blocks a capture, in the order in which token and chain check.
+        """The first reason that blocks a capture, in the order of ``BLOCKING``; None without any.
 
-        BALANCE_LATER, which only says that the payer's other orders may take the money, comes last.
+        BALANCE_LATER comes last: it says only that the payer's other orders may take the money.
         """
         failing = {verdict.name: verdict.reason for verdict in self.verdicts if verdict.ok is False}
         return next((failing[name] for name in BLOCKING if name in failing), None)
@@ -181,7 +185,7 @@ class Preflight:
         self.sender, self.route = sender, route or Direct(sender)
         self.signature_of = signature_of
         self.policy, self.margin = policy, margin
-        self.capture_in = 0  # seconds after the pending block, as of the last check
+        self.capture_in = 0  # seconds after the pending block; margin of the last check
         self.outstanding = outstanding
         self.quote: Quote | None = None
         self.promised = 0  # maximum cost of the sender's pending transactions, wei
@@ -223,10 +227,10 @@ class Preflight:
         ]
 
     def questions(self, orders: Sequence[Order]) -> list[tuple[dict[str, str], list[str]]]:
-        """Returns calls whose answers change with verdicts, each with the ids of its orders.
+        """Returns calls for the node to watch, each with the ids of its orders.
 
-        They cover balances, nonces, signatures and the token's policy. Gas prices and windows need
-        a check from time to time.
+        The answer of a call changes if a verdict on balance, nonce, signature or policy changes.
+        Changes of gas prices and windows change no answer: they need periodic checks.
         """
         balances: dict[tuple[str, str], list[str]] = defaultdict(list)
         found: list[tuple[dict[str, str], list[str]]] = []
@@ -285,12 +289,13 @@ class Preflight:
         to, data = self.route.through(*collecting_call(order, signature))
         request = {"from": self.sender, "to": to, "data": "0x" + data.hex()}
         inside = self._inside_window(order)
-        # no state override; if the window is closed, a time inside it to test the policy too
+        # if the window is closed, simulates at a time inside it, to test the policy too; the first
+        # override, {}, changes no state
         overrides: list[Any] = [] if inside is None else [{}, {"time": hex(inside)}]
         batch.ask(("capture", order.id), "eth_call", request, PENDING, *overrides)
         batch.ask(("gas", order.id), "eth_estimateGas", request, PENDING)
         if authorization.permit is not None:
-            return  # tokens recover the key of a permit, whatever code the payer has
+            return  # tokens recover the key of a permit, even if the payer has code
         payer = authorization.terms.payer
         question = _call(payer, wallet_data(authorization.digest, without_wrapper(signature)))
         batch.ask(("wallet", order.id), *question)
@@ -334,7 +339,10 @@ def _call(to: str, data: bytes) -> tuple[str, dict[str, str], str]:
 
 
 def _claims(batch: Batch, book: Sequence[Order]) -> dict[tuple[str, str], dict[str, int]]:
-    """Returns what each unused stored authorization may take, by token and payer."""
+    """Returns the token units that each unused authorization may take.
+
+    Maps (token, payer) to the units by order id.
+    """
     claims: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for order in book:
         if _usable(batch, order).ok:
@@ -365,7 +373,7 @@ class _OrderChecks:
         self.outcome = self._simulated()
 
     def report(self) -> Report:
-        """Returns the verdicts, ordered so that earlier ones explain later ones."""
+        """Returns the report. Its earlier verdicts explain the later ones."""
         verdicts = (
             self._domain(),
             self._signature(),
@@ -417,7 +425,8 @@ class _OrderChecks:
                 return Verdict("signature", True, detail="accepted by the payer's contract")
             detail = "the payer's contract rejects the signature"
             return Verdict("signature", False, Reason.SIGNATURE_SIGNER, detail)
-        deploys = unwrap(self.signature.secret_bytes) is not None  # verified by the simulation
+        # the simulation verifies an ERC-6492 signature
+        deploys = unwrap(self.signature.secret_bytes) is not None
         fault = None if deploys else fault_of(self.authorization, self.signature)
         if fault is not None:
             return Verdict("signature", False, *fault)

@@ -1,8 +1,8 @@
 """Connections to public addresses only, for URLs that somebody else chose.
 
 A host may be written in many ways (full-width digits, one number, a name that resolves to another
-address), and an IPv6 address may carry an IPv4 address to a translator. So the check is made on the
-address of every socket before it connects.
+address), and an IPv6 address may contain an IPv4 address that a translator then uses. So the
+address of every socket is checked before the socket connects.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from aiohttp.connector import AddrInfoType
 
 NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are IPv4
 UNICAST: Final = ipaddress.IPv6Network("2000::/3")  # RFC 4291: all that is assigned so far
-# Not public, whatever the version of Python says: its list of special ranges changes.
+# Never public. Python has such a list too, but it differs between versions of Python.
 _SPECIAL: Final = tuple(
     ipaddress.ip_network(network)
     for network in (
@@ -28,7 +28,7 @@ _SPECIAL: Final = tuple(
         "3fff::/20",  # RFC 9637: documentation
     )
 )
-_ISATAP: Final = (0x00005EFE, 0x02005EFE)  # RFC 5214: before the IPv4 address of an interface
+_ISATAP: Final = (0x00005EFE, 0x02005EFE)  # RFC 5214: the 32 bits that precede the IPv4 address
 
 
 class NotPublic(OSError):

@@ -70,7 +70,7 @@ _TRANSIENT: Final = frozenset(
         Reason.UNKNOWN,
     )
 )
-# About the amounts that a payer sent himself, not about a capture.
+# Reasons about the amounts of transfers with memos, not about a capture.
 AMOUNT_REASONS: Final = (Reason.UNDERPAID, Reason.OVERPAID, Reason.PAID_LATE)
 _FINAL: Final = frozenset(
     (
@@ -118,7 +118,7 @@ REVERT_SELECTORS: Final[dict[bytes, Reason]] = {
     bytes.fromhex("7c214f04"): Reason.NOT_PAYEE,  # NotOperator()
 }
 POLICY_FORBIDS: Final = bytes.fromhex("a43fec12")
-# The policy scopes of a B20 token that a transfer asks: keccak of their names.
+# The policies that a B20 token checks in a transfer, by the keccak of their scope names.
 POLICY_SCOPES: Final = {
     keccak(text=f"TRANSFER_{name}_POLICY"): words
     for name, words in (
@@ -149,7 +149,7 @@ def decode_revert(data: bytes) -> tuple[Reason, str]:
 def revert_text(data: bytes) -> str | None:
     """The printable part of an ``Error(string)``, shortened; None for other revert data.
 
-    Does not decode strictly: Solidity up to 0.6, which USDC uses, leaves arbitrary bytes after it.
+    Decodes leniently: Solidity up to 0.6, which USDC uses, leaves arbitrary bytes after the text.
     """
     if data[:4] != ERROR_STRING:
         return None

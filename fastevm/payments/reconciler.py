@@ -189,7 +189,10 @@ class Reconciler:
         return [asyncio.create_task(self._listen(log_filter, wake)) for log_filter in wanted]
 
     async def _listen(self, wanted: dict[str, Any], wake: asyncio.Event) -> None:
-        """Applies canonical logs from the subscription; a new connection requests a scan."""
+        """Stores the logs of a subscription. Wakes :meth:`run` if a pass is needed.
+
+        A pass is needed after a new or removed log, and after a new connection.
+        """
         while True:
             try:
                 async for notification in self.node.subscribe("logs", wanted):

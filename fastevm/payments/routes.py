@@ -10,7 +10,7 @@ from fastevm.payments.calls import call_data
 
 
 class Route(Protocol):
-    """Wraps a call that ``account`` makes into the transaction that the signer sends."""
+    """Turns a call by ``account`` into a transaction that the signer can send."""
 
     @property
     def account(self) -> str:

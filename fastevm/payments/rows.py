@@ -31,7 +31,7 @@ def order_values(shop: str, order: Order, now: float) -> tuple[Any, ...]:
 
 
 def _annex(order: Order) -> str:
-    """Returns the text of the column: the terms of a hold, or spender and nonce of a permit."""
+    """Returns the column ``annex``: the terms of a hold, or spender and nonce of a permit."""
     permit = order.authorization.permit
     return order.annex if permit is None else json.dumps([permit.spender, str(permit.nonce)])
 
@@ -116,7 +116,10 @@ def read_submission(row: Row) -> Submission:
 
 
 def read_share(row: Row) -> Submission:
-    """Reads a transaction as the order ``carried`` sees it. Raises :class:`UnreadableRow`."""
+    """Reads a transaction in the view of the order that the column ``carried`` names.
+
+    Raises :class:`UnreadableRow`.
+    """
     submission = read_submission(row)
     if not submission.orders:
         return submission

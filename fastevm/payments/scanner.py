@@ -1,9 +1,10 @@
-"""Reads the canonical chain into the ledger. Subscriptions make it faster, scans make it right.
+"""Reads the canonical chain into the ledger, by scans and subscriptions.
 
-A scan verifies what the store has: it asks again for the blocks of stored logs, and removes the
-logs of blocks that are not canonical any more. It starts below the newest checkpoint that is still
-canonical, however deep a reorganisation was. A node that is behind changes nothing: if it does not
-know a block, that does not mean that the block was removed.
+A subscription brings logs earlier than the next scan. A scan makes the ledger complete and correct:
+it asks again for the blocks of stored logs, and removes the logs of blocks that are not canonical
+any more. It starts below the newest checkpoint that is still canonical, however deep a
+reorganisation was. A node that is behind changes nothing, because a block that it does not know may
+still be canonical.
 """
 
 import logging
@@ -25,7 +26,8 @@ log: Final = logging.getLogger(__name__)
 
 ATTEMPTS: Final = 5  # attempts of a scan during which the chain changes
 CHOICES: Final = 500  # payers per filter
-WATCHED_SECONDS: Final = 86_400.0  # a used nonce is watched: a reorganisation may free it
+# Seconds for which the nonces of ended orders are watched: a reorganisation may free them.
+WATCHED_SECONDS: Final = 86_400.0
 LEAST_RANGE: Final = 1  # blocks; the range shrinks to this if the node refuses
 LIMIT_CODES: Final = (-32602, -32005, -32000)  # error codes of nodes for a too wide range
 OPEN_STATES: Final = (
@@ -44,12 +46,12 @@ class _Moved(Exception):
 class _Unknown(Exception):
     """The node lacks a block, receipt or logs that it should have.
 
-    Probably the URL leads to several nodes, and one that is ahead of this one answered before.
+    Probably the URL leads to several nodes, and the previous answer came from one that is ahead.
     """
 
 
 class Scanner:
-    """Updates the ledger of one recipient and token, and of the nonces of its payers."""
+    """Updates the ledger: the transfers of one recipient and token, and its payers' nonces."""
 
     def __init__(
         self, node: NodeClient, store: Store, token: Domain, recipient: str, chain: Chain
@@ -59,7 +61,7 @@ class Scanner:
         self.deep: Head | None = None  # newest block at the policy's depth, as last seen
         self.behind = 0  # blocks by which the node was behind at the last poll
         self._begun = False
-        self._logged = -1  # the newest scanned block when it was logged that the node is behind
+        self._logged = -1  # newest scanned block for which a lag of the node was logged
 
     @property
     def scope(self) -> str:
@@ -134,10 +136,15 @@ class Scanner:
         return bool(self.behind) or rival
 
     def _first(self, head: Head, known: Checkpoint | None, points: Sequence[Checkpoint]) -> int:
-        """Returns the first block to scan: for a new store the policy's, or the head's.
+        """Returns the first block to scan.
 
-        If no checkpoint is canonical any more, it is the policy's block again: the checkpoints say
-        nothing about what a deeper reorganisation changed below them.
+        The scan rereads ``overlap`` blocks, up to the newest canonical checkpoint ``known``. In a
+        new store it starts at the policy's ``first_block`` or, without one, with the last
+        ``overlap`` blocks up to the head.
+
+        If no checkpoint is canonical any more, the checkpoints do not show how deep the
+        reorganisation was. The scan then starts at ``first_block`` again or, without one, at
+        ``overlap`` blocks up to the oldest checkpoint.
         """
         policy = self.chain.policy
         if known is None and policy.first_block is not None:
@@ -190,9 +197,10 @@ class Scanner:
     async def _step(
         self, first: int, last: int, head: Head, gone: Sequence[Checkpoint]
     ) -> list[str]:
-        """Scans one range, with the blocks that prove that it belongs to the head's chain.
+        """Scans one range of blocks. Returns the hashes of blocks that a reorganisation removed.
 
-        All in one batch, so that one node behind a load balancer answers it and logs match blocks.
+        One batch asks for the logs, and for the blocks that show whether they are canonical. A load
+        balancer sends a batch to one node, so logs and blocks match.
         """
         reach = {"fromBlock": hex(first), "toBlock": hex(last)}
         filters = await to_thread(self.filters)
@@ -221,7 +229,11 @@ class Scanner:
         return dead
 
     def _extra(self, head: Head) -> list[Any]:
-        """Calls to add when the head is reached: the deep block, and a block for the block time."""
+        """Returns the calls to add when the scan reaches the head.
+
+        They ask for the block at the policy's depth and, until the block time is known, for the
+        block from which it is measured.
+        """
         depth = self.chain.policy.depth
         deep = depth if isinstance(depth, str) else hex(max(0, head.number - depth + 1))
         pace = self.chain.pace_call(head)
@@ -320,8 +332,8 @@ class Scanner:
     async def apply_log(self, raw: dict[str, Any]) -> bool:
         """Applies one log of a subscription. Returns whether a scan is needed.
 
-        A new log is stored with its whole transaction. A removed log is left to the scan: the
-        answer of one node is not enough to take a payment back.
+        A new log is stored with all logs of its transaction. A removed log is left to the scan: the
+        answer of one node is not enough to undo a payment.
         """
         if raw.get("removed"):
             return True

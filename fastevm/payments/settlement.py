@@ -1,8 +1,8 @@
 """Applies the ledger to orders and movements.
 
-This module makes an order captured, paid or cancelled, and undoes it after a reorganisation; for
-orders that an escrow holds, `holds` does. Refunds and sweeps are recognised by their transfers in
-the ledger.
+This module marks orders as captured, paid, cancelled, held or failed, and undoes that after a
+reorganisation. Once an order is held, `holds` marks its end. Refunds and sweeps are recognised by
+their transfers in the ledger.
 """
 
 import logging
@@ -30,7 +30,7 @@ from fastevm.payments.store import Store, every_log, every_order
 
 log: Final = logging.getLogger(__name__)
 
-RETRIES: Final = 5  # of a change that another process made first
+RETRIES: Final = 5  # attempts to change an order that other processes change at the same time
 UNENDED: Final = (
     State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING,
     State.CANCELLING,
@@ -139,7 +139,10 @@ class Settler:
         return order
 
     def fact(self, order: Order) -> Fact | None:
-        """How the canonical chain used the nonce of an order; None if it is unused."""
+        """Returns how the canonical chain used the nonce of an order; None if it is unused.
+
+        For an order with a memo: the transfer that completed its value; None if no transfer did.
+        """
         terms, domain = order.authorization.terms, order.authorization.domain
         if order.authorization.memo is not None:
             completed = received(self.store, order).settlement
@@ -173,7 +176,7 @@ class Settler:
     async def confirm(self, node: NodeClient) -> None:
         """Marks captured orders as paid and seen movements as final once they are deep enough.
 
-        Checks receipt and block again.
+        Asks the node again for their receipts and blocks.
         """
         waiting: list[Order | Movement] = []
         waiting += await to_thread(lambda: list(self._orders(State.CAPTURED)))
@@ -213,15 +216,18 @@ class Settler:
     def expire(self, timestamp: int) -> None:
         """Expires orders whose window has closed at ``timestamp``.
 
-        ``timestamp`` is that of a block at the merchant's depth. Later blocks have later
-        timestamps, and the ledger has no capture up to that block.
+        ``timestamp`` is that of a block at the merchant's depth. The ledger has no capture of these
+        orders up to that block. Later blocks have later timestamps, so they contain none either.
         """
         for order in every_order(self.store, UNENDED, ended_at=timestamp):
             known = order.reason if order.reason in AMOUNT_REASONS else Reason.EXPIRED
             self._try(order, Trigger.EXPIRE, reason=known)
 
     def release(self) -> None:
-        """Releases orders whose transactions all failed: stored again, or failed for good."""
+        """Changes orders whose transactions all failed.
+
+        They become STORED or VOIDED again, or FAILED if no capture can ever succeed.
+        """
         for state, purpose, trigger in _RELEASE:
             sent: dict[str, list[Submission]] = {}
             for submission in self.store.submissions(state=state):
@@ -309,9 +315,9 @@ class Settler:
 
 
 def ended(submissions: Sequence[Submission], purpose: Purpose) -> Submission | None:
-    """Returns the last transaction of a purpose if none of them can be included any more.
+    """Returns the last transaction with a purpose if none with it can be included any more.
 
-    Returns None while one is waiting or has succeeded.
+    Returns None if there is no such transaction, or if one is waiting or has succeeded.
     """
     last = None
     for submission in submissions:
@@ -349,11 +355,11 @@ def pays(entry: Entry, order: Order) -> bool:
 
 
 def is_covered(store: Store, movement: Movement, deep: int | None) -> bool:
-    """Whether a movement pays out only what its order has received; True unless it is a refund.
+    """Whether a refund pays out only what its order has received. True for other movements.
 
-    Earlier refunds of the order come first. Money counts at the merchant's depth: up to block
-    number ``deep``; None: at any depth. An escrow refunds only what it has captured, so its
-    refunds are covered.
+    Earlier refunds of the order are deducted first. With ``deep``, the number of the newest block
+    at the merchant's depth, only money at that depth counts; with None, money at any depth. Refunds
+    of a hold are covered, because an escrow refunds only what it has captured.
     """
     if movement.kind is not MovementKind.REFUND:
         return True
@@ -373,7 +379,7 @@ def is_covered(store: Store, movement: Movement, deep: int | None) -> bool:
         for item in store.movements(order.id)
         if item.kind is MovementKind.REFUND and item.state.counts
     ]
-    # those on the chain have already taken their part
+    # refunds on the chain come first: they have already been paid out
     refunds.sort(key=lambda item: (item.settlement is None, item.created_at, item.key))
     taken = 0
     for item in refunds:

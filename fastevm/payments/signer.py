@@ -1,6 +1,6 @@
 """Signers of the merchant's transactions: a key in memory, or a key service, which may fail.
 
-Signing happens outside of database transactions. A signature is used only once it is stored, so a
+Signing happens outside of database transactions. A signature is not used before it is stored. So a
 service may return a different signature each time, or return after the caller has given up.
 """
 
@@ -17,8 +17,8 @@ from fastevm.payments.errors import InvalidTerms
 class Signer(Protocol):
     """Holds the key of the sending account, or calls the service that does.
 
-    A signer that signs without a remote call may set ``sign_seconds``: a reserved transaction that
-    is not signed after so many seconds is signed by another process.
+    A signer that signs without a remote call may set ``sign_seconds``. If a reserved transaction is
+    still unsigned after so many seconds, another process may sign it.
     """
 
     @property

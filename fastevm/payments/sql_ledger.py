@@ -21,7 +21,7 @@ class SqlLedger(SqlOrders):
     """The part of a shop's store that is written from the chain."""
 
     def take(self, chain_id: int, logs: Iterable[ChainLog]) -> int:
-        """Stores logs. Returns how many are new or were marked as removed."""
+        """Stores logs. Returns how many are new, or were removed and are canonical again."""
         with self._ledger() as unit:
             return sum(_take(unit, str(chain_id), chain_log) for chain_log in logs)
 
@@ -106,7 +106,10 @@ class SqlLedger(SqlOrders):
         return [read_log_row(row) for row in rows]
 
     def unapplied(self, chain_id: int) -> list[ChainLog]:
-        """Returns nonces and memos, also of removed logs, that are not yet applied to orders."""
+        """Returns a page of logs with nonces or memos that are not yet applied to orders.
+
+        Includes removed logs, whose removal is not yet applied.
+        """
         rows = self.database.read(
             "SELECT * FROM logs WHERE shop = ? AND chain_id = ? AND settled = 0"
             f" AND event IN ({marks(len(_NEWS))})"
@@ -154,7 +157,10 @@ class SqlLedger(SqlOrders):
 
 
 def _take(unit: UnitOfWork, chain: str, chain_log: ChainLog) -> int:
-    """Inserts or restores a log; marks logs of competing blocks as removed."""
+    """Inserts a log, or marks it as canonical again. Returns 1 if it did either, otherwise 0.
+
+    Marks logs of the same transaction or block number in other blocks as removed.
+    """
     known = unit.execute(
         "SELECT removed FROM logs WHERE shop = ? AND chain_id = ? AND block_hash = ?"
         " AND transaction_hash = ? AND log_index = ?",

@@ -90,7 +90,7 @@ class SqlOrders:
         after: str = "",
         limit: int = PAGE,
     ) -> list[Order]:
-        """Returns orders by id, after ``after``; skips unreadable rows."""
+        """Returns the page of orders whose ids follow ``after``, by id; skips unreadable rows."""
         while True:
             rows = self._page(states, payer, ended_at, after, limit)
             found = readable(rows, read_order, self.bad)
@@ -147,7 +147,10 @@ class SqlOrders:
         return [row["payer"] for row in rows]
 
     def counts(self) -> dict[State, tuple[int, int, float]]:
-        """Returns by state: number of orders, sum in units, oldest time of the last change."""
+        """Returns by state: number of orders, sum of their values in token units, oldest change.
+
+        The oldest change is that of the order that changed least recently, in Unix seconds.
+        """
         found: dict[State, tuple[int, int, float]] = {}
         for row in self.database.read(
             "SELECT state, value, updated_at FROM orders WHERE shop = ?", (self.shop,)
@@ -161,7 +164,7 @@ class SqlOrders:
         return found
 
     def find(self, token: str, payer: str, nonce: str) -> Order | None:
-        """Returns the order of an authorization."""
+        """Returns the order of an authorization; None if there is none."""
         rows = self.database.read(
             "SELECT * FROM orders WHERE shop = ? AND token = ? AND payer = ? AND nonce = ?",
             (self.shop, token, payer, nonce),
@@ -171,7 +174,8 @@ class SqlOrders:
     def entitle(self, order_id: str, caller: str, *, anew: bool = False) -> str:
         """Returns the caller that may receive an order's result: the first that asked.
 
-        An empty caller stands for those without a key.
+        ``anew`` forgets an earlier caller if the order is STORED. An empty ``caller`` stands for
+        all callers without a key.
         """
         with self.unit() as unit:
             if anew and unit.order(order_id).state is State.STORED:
@@ -181,9 +185,9 @@ class SqlOrders:
             return _entitled(unit, order_id, caller)
 
     def entitle_once(self, order_id: str, caller: str) -> str:
-        """Returns the caller that may receive an order's result, for a caller without a key.
+        """Returns the caller that may receive an order's result. ``caller`` has no key.
 
-        It is ``caller``, the first time, unless the settlement began with a key.
+        The first such caller is recorded and returned, unless a caller with a key came before.
         """
         with self.unit() as unit:
             unit.execute(
@@ -246,15 +250,15 @@ class SqlOrders:
             return bytes(rows[0]["sealed"])
 
     def sealed(self, most: int) -> list[tuple[bytes, str]]:
-        """Returns the ``most`` oldest encrypted values of each table with their contexts."""
+        """Returns up to ``most`` encrypted values of each table, oldest first, with contexts."""
         with self.unit() as unit:
             found = self._sealed(unit, f" ORDER BY created_at LIMIT {most}")
             return [(bytes(value), context) for *_, value, context in found]
 
     def reseal(self, again: Callable[[bytes, str], bytes | None], check: bytes) -> int:
-        """Replaces encrypted values by ``again(sealed, context)`` unless None. Returns how many.
+        """Replaces each encrypted value by ``again(sealed, context)``. Returns how many changed.
 
-        ``check`` becomes the check value of the key.
+        A value stays as it is if ``again`` returns None. ``check`` becomes the key's check value.
         """
         with self.unit() as unit:
             count = sum(_reseal(unit, again, *row) for row in self._sealed(unit))
@@ -266,7 +270,7 @@ class SqlOrders:
             return count
 
     def _sealed(self, unit: UnitOfWork, suffix: str = "") -> list[tuple[str, str, Any, bytes, str]]:
-        """Returns table (and column), name of the key column, key, value and context."""
+        """Returns for each encrypted value: table (and column), key column, key, value, context."""
         wanted = f"WHERE shop = ? AND sealed IS NOT NULL{suffix}"
         orders = unit.rows(f"SELECT * FROM orders {wanted}", self.shop)
         sent = unit.rows(f"SELECT * FROM submissions {wanted}", self.shop)
@@ -315,7 +319,7 @@ def _reseal(
 
 
 def _check_exposure(unit: UnitOfWork, order_id: str, exposure: Exposure) -> None:
-    """Raises LimitReached if the other unpaid orders and this one exceed the limits."""
+    """Raises LimitReached if the sum of this and all other unpaid orders exceeds a limit."""
     terms = unit.order(order_id).authorization.terms
     rows = unit.rows(
         f"SELECT payer, value FROM orders WHERE shop = ? AND id <> ?"

@@ -26,7 +26,7 @@ class SqlOutbox(SqlOrders):
     def notices(
         self, after: int = 0, *, order_id: str | None = None, limit: int = PAGE
     ) -> list[Notice]:
-        """Returns notices by number, after ``after``."""
+        """Returns the page of notices whose numbers follow ``after``, by number."""
         wanted, values = "shop = ? AND number > ?", list[Any]((self.shop, after))
         if order_id is not None:
             wanted += " AND order_id = ?"
@@ -93,8 +93,8 @@ class SqlOutbox(SqlOrders):
     ) -> list[Delivery]:
         """Leases due deliveries to the caller for ``seconds``.
 
-        At most one per order and endpoint, and only after all earlier notices were delivered there.
-        Leaves out disabled endpoints and those in ``skip``.
+        Leases a notice only after the endpoint has received all earlier notices of the order, so at
+        most one per order and endpoint. Leaves out disabled endpoints and those in ``skip``.
         """
         now = time.time()
         with self.unit() as unit:
@@ -139,7 +139,7 @@ class SqlOutbox(SqlOrders):
     def deliveries(
         self, endpoint: str | None = None, state: DeliveryState | None = None, limit: int = PAGE
     ) -> list[Delivery]:
-        """Returns deliveries by notice."""
+        """Returns deliveries in the order of their notices."""
         wanted, values = "deliveries.shop = ?", list[Any]((self.shop,))
         if endpoint is not None:
             wanted += " AND endpoint = ?"
@@ -153,7 +153,7 @@ class SqlOutbox(SqlOrders):
         return [read_delivery(row) for row in rows]
 
     def replay(self, endpoint: str, first: int, last: int | None = None) -> int:
-        """Delivers notices ``first`` to ``last`` again, in order. Returns how many.
+        """Schedules notices ``first`` to ``last`` for delivery again, in order. Returns how many.
 
         Raises UnknownOrder for an unknown endpoint, InvalidTerms if the endpoint is disabled.
         """
@@ -182,9 +182,9 @@ class SqlOutbox(SqlOrders):
             return count
 
     def backlog(self) -> tuple[int, float]:
-        """Returns the number of pending deliveries and the oldest one's time (0.0 without any).
+        """Returns the number of pending deliveries, and the Unix time of their oldest notice.
 
-        Deliveries of disabled endpoints do not count.
+        The time is 0.0 if there is none. Deliveries of disabled endpoints do not count.
         """
         (row,) = self.database.read(
             "SELECT COUNT(*) AS count, MIN(events.at) AS oldest FROM deliveries"

@@ -95,7 +95,10 @@ class SqlSubmissions(SqlOrders):
             return unit.reserve(slot, draft(nonce, taken)), refused
 
     def _check_day(self, unit: UnitOfWork, value: int, most: int) -> None:
-        """Raises LimitReached if today's captures (UTC), also of holds, would exceed ``most``."""
+        """Raises LimitReached if today's captures (UTC) plus ``value`` units exceed ``most``.
+
+        Captured parts of holds count too.
+        """
         unit.connection.lock(f"day/{self.shop}")
         begin = unit.now - unit.now % DAY_SECONDS
         rows = unit.rows(
@@ -140,7 +143,8 @@ class SqlSubmissions(SqlOrders):
             check(_movements(unit, movement.order_id))
             if most_today is not None and movement.kind is MovementKind.PART:
                 self._check_day(unit, movement.amount, most_today)
-            self._insert(unit, movement)  # its notice first: the lock order is the same everywhere
+            # writes the notice before the nonce is reserved: the lock order is the same everywhere
+            self._insert(unit, movement)
             nonce = unit.next_nonce(chain_id, sender, least_nonce)
             purpose = movement.kind.purpose
             slot = Slot(movement.order_id, movement.key, purpose, chain_id, sender, nonce)
@@ -205,7 +209,10 @@ class SqlSubmissions(SqlOrders):
     # --- signing ----------------------------------------------------------------------------------
 
     def signed(self, number: int, transaction_hash: str, sealed: bytes) -> Submission | None:
-        """Stores the signed bytes of a reserved transaction; None if another process did first."""
+        """Stores the signed bytes of a reserved transaction.
+
+        Returns None if another process has signed or replaced the transaction before.
+        """
         with self.unit() as unit:
             changed = unit.execute(
                 "UPDATE submissions SET progress = ?, transaction_hash = ?, sealed = ?,"
@@ -249,9 +256,9 @@ class SqlSubmissions(SqlOrders):
     def replace(
         self, old: Submission, purpose: Purpose, draft: Callable[[int], Draft]
     ) -> Submission | None:
-        """Reserves a replacement with the same nonce; None if it has been replaced already.
+        """Reserves a replacement with the same nonce; None if ``old`` has been replaced already.
 
-        An old transaction that is still unsigned can then no longer be signed.
+        If ``old`` is still unsigned, it can no longer be signed.
         """
         with self.unit() as unit:
             unit.connection.lock(f"nonces/{old.chain_id}/{old.sender}")

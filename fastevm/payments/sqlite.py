@@ -21,11 +21,11 @@ from fastevm.payments.schema import (
 )
 
 MEMORY: Final = ":memory:"
-BUSY_SECONDS: Final = 10.0  # a writer waits for another
+BUSY_SECONDS: Final = 10.0  # seconds that a writer waits for another writer
 HEADER: Final = b"SQLite format 3\0"  # of a database file
 OWN_TABLES: Final = frozenset({"layout"})
 OWNER_ONLY: Final = stat.S_IRUSR | stat.S_IWUSR
-LOOK_SECONDS: Final = 0.02  # between polls for changes of other processes
+LOOK_SECONDS: Final = 0.02  # seconds between polls for changes
 
 _SETTINGS: Final = (
     "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON",
@@ -118,7 +118,7 @@ class SqliteDatabase:
         return SqliteWatch(self)
 
     def changes(self) -> tuple[int, int]:
-        """Returns two counters that grow with changes by other connections and by this one."""
+        """Returns two counters: of changes by other connections, and of changes by this one."""
         with self._lock:
             (others,) = self._connection.execute("PRAGMA data_version").fetchone()
             return others, self._connection.total_changes
@@ -130,7 +130,7 @@ class SqliteDatabase:
 
 
 def check_audit_table(connection: SqliteConnection, path: str) -> None:
-    """Raises StoreError unless the audit trail has the columns with which it was created."""
+    """Raises StoreError if the columns of the audit trail were altered."""
     rows = connection.execute("PRAGMA table_xinfo(audit)").fetchall()
     found = [tuple(row)[1:] for row in rows]
     if found != AUDIT_COLUMNS:
@@ -139,10 +139,9 @@ def check_audit_table(connection: SqliteConnection, path: str) -> None:
 
 
 def check_audit_triggers(connection: SqliteConnection, path: str) -> None:
-    """Raises StoreError unless the audit trail has exactly the triggers that protect it.
+    """Raises StoreError if the triggers or indices of the audit trail were altered.
 
-    It has no other index than the one it was created with: a unique one lets INSERT OR REPLACE
-    delete entries.
+    A further index is refused, because a unique index would let INSERT OR REPLACE delete entries.
     """
     rows = connection.execute(
         "SELECT type, name, sql FROM sqlite_master"
@@ -203,10 +202,10 @@ def _connected(path: str) -> sqlite3.Connection:
 
 
 def make_private(path: Path, own: Set[str]) -> None:
-    """Makes a database file readable by its owner only; a new file before anything is written.
+    """Lets only the owner read and write a database file. Creates a missing file.
 
-    ``own``: names of tables, of which a database that was made here has at least one. Raises
-    StoreError for any other file, which stays as it is.
+    ``own``: names of tables. A database of this package has at least one of them. Raises StoreError
+    for any other file that is not empty, and leaves it unchanged.
     """
     try:
         if path.exists():

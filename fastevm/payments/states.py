@@ -1,13 +1,13 @@
 """The states of an authorization and its transitions, as one table.
 
-An authorization is stored and unused, used, cancelled, or voided off-chain. "Used" has three steps
-here, because only a canonical receipt at the merchant's depth is a payment:
-CAPTURING (a transaction is recorded, perhaps pre-confirmed), CAPTURED (canonical, not yet deep
-enough) and PAID.
+On the chain an authorization is unused, used or cancelled; the merchant can also void it. A used
+authorization has three states here, because only a canonical receipt at the merchant's depth is a
+payment: CAPTURING (a transaction is recorded, perhaps pre-confirmed), CAPTURED (canonical, not yet
+deep enough) and PAID.
 
 An order whose money goes to an escrow is AUTHORIZING, then HELD. Partial captures, voids and
-refunds are movements (`fastevm.payments.movements`) and leave it HELD. When nothing is held any
-more it becomes CAPTURED, then PAID, or RELEASED if no part was captured.
+refunds are movements (`fastevm.payments.movements`) and leave the order HELD. When the escrow holds
+no money of the order any more, it becomes CAPTURED, then PAID, or RELEASED if no part was captured.
 """
 
 from enum import Enum
@@ -104,7 +104,7 @@ class Trigger(Enum):
 class Transition(NamedTuple):
     """A row of the table: source, trigger, target, actor, and the remaining risk.
 
-    A target of None restores the state before the chain changed it.
+    A target of None restores the state that the order had before the chain changed it.
     """
 
     source: State
@@ -226,7 +226,7 @@ def transition(state: State, trigger: Trigger) -> Transition:
 
 
 def target(state: State, trigger: Trigger, origin: State | None = None) -> State:
-    """Returns the next state; ``origin`` is the state before the chain changed it."""
+    """Returns the next state; ``origin``: the order's state before the chain changed it."""
     row = transition(state, trigger)
     return row.target or origin or State.STORED
 

@@ -1,8 +1,8 @@
 """The interface of the durable store, and `open_store`.
 
-The store sees secrets only encrypted. Each method is one database transaction, may block for
-milliseconds, and can be called from any thread. A store shows one shop (chain, token and
-recipient), not the orders, transactions and logs of other shops in the same database.
+Secrets are encrypted before they reach the store. Each method writes in one database transaction,
+may block for milliseconds, and can be called from any thread. A store shows one shop (chain, token
+and recipient), not the orders, transactions and logs of other shops in the same database.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -63,7 +63,7 @@ class OrderStore(Protocol):
         after: str = "",
         limit: int = PAGE,
     ) -> list[Order]:
-        """Returns orders by id, after ``after``; skips unreadable rows.
+        """Returns the page of orders whose ids follow ``after``, by id; skips unreadable rows.
 
         ``ended_at``: only orders whose window is closed at this time (Unix seconds).
         """
@@ -74,7 +74,10 @@ class OrderStore(Protocol):
         ...
 
     def counts(self) -> dict[State, tuple[int, int, float]]:
-        """Returns by state: number of orders, sum in units, oldest time of the last change."""
+        """Returns by state: number of orders, sum of their values in token units, oldest change.
+
+        The oldest change is that of the order that changed least recently, in Unix seconds.
+        """
         ...
 
     def payers(
@@ -84,21 +87,21 @@ class OrderStore(Protocol):
         ...
 
     def find(self, token: str, payer: str, nonce: str) -> Order | None:
-        """Returns the order of an authorization."""
+        """Returns the order of an authorization; None if there is none."""
         ...
 
     def entitle(self, order_id: str, caller: str, *, anew: bool = False) -> str:
         """Returns the caller that may receive an order's result: the first that asked.
 
-        ``anew`` replaces the earlier caller while the order is STORED, so that nothing is in
-        flight. An empty ``caller`` stands for those without a key.
+        ``anew`` replaces an earlier caller if the order is STORED, when no transaction is in
+        flight. An empty ``caller`` stands for all callers without a key.
         """
         ...
 
     def entitle_once(self, order_id: str, caller: str) -> str:
-        """Returns the caller that may receive an order's result, for a caller without a key.
+        """Returns the caller that may receive an order's result. ``caller`` has no key.
 
-        It is ``caller``, the first time, unless the settlement began with a key.
+        The first such caller is recorded and returned, unless a caller with a key came before.
         """
         ...
 
@@ -115,7 +118,7 @@ class OrderStore(Protocol):
 
         ``members`` may be ``sealed``, ``annex``, ``settlement``, ``reason``, ``detail``. Raises
         :class:`IllegalTransition`, :class:`StaleOrder` if ``version`` is not the current one, or
-        :class:`LimitReached` if the other unpaid orders and this one exceed ``exposure``.
+        :class:`LimitReached` if the sum of this and all other unpaid orders exceeds ``exposure``.
         """
         ...
 
@@ -126,7 +129,7 @@ class OrderStore(Protocol):
     def receive(self, order_id: str, reason: Reason | None, detail: str) -> Order:
         """Records how the money that an order received differs from its value, with a notice.
 
-        No transition. Nothing if reason and detail are already recorded.
+        Makes no transition. Does nothing if reason and detail are already recorded.
         """
         ...
 
@@ -143,13 +146,13 @@ class OrderStore(Protocol):
         ...
 
     def sealed(self, most: int) -> list[tuple[bytes, str]]:
-        """Returns the ``most`` oldest encrypted values of each table with their contexts."""
+        """Returns up to ``most`` encrypted values of each table, oldest first, with contexts."""
         ...
 
     def reseal(self, again: Callable[[bytes, str], bytes | None], check: bytes) -> int:
-        """Replaces encrypted values by ``again(sealed, context)`` unless None. Returns how many.
+        """Replaces each encrypted value by ``again(sealed, context)``. Returns how many changed.
 
-        ``check`` becomes the check value of the key.
+        A value stays as it is if ``again`` returns None. ``check`` becomes the key's check value.
         """
         ...
 
@@ -170,10 +173,10 @@ class SubmissionStore(Protocol):
     ) -> Submission:
         """Atomically applies a transition and reserves its transaction.
 
-        ``draft(account_nonce)`` returns the unsigned transaction. The nonce is ``least_nonce``, or
-        one more than the highest ever reserved for ``sender``. Of two concurrent callers one gets
-        :class:`IllegalTransition`. Raises :class:`LimitReached` if the captures of the day would
-        exceed ``most_today`` units.
+        ``draft(account_nonce)`` returns the unsigned transaction. The nonce is at least
+        ``least_nonce``, and higher than every nonce ever reserved for ``sender``. If two callers
+        submit an order concurrently, one of them gets :class:`IllegalTransition`. Raises
+        :class:`LimitReached` if the captures of the day would exceed ``most_today`` units.
         """
         ...
 
@@ -191,8 +194,8 @@ class SubmissionStore(Protocol):
     ) -> tuple[Submission | None, dict[str, PaymentError]]:
         """Atomically applies a transition to several orders and reserves their transaction.
 
-        Returns the transaction (None without any order) and, by order id, the errors that `submit`
-        would raise. ``draft(account_nonce, order_ids)`` gets only the orders without an error.
+        Returns the transaction (None if every order has an error) and, by order id, the errors that
+        `submit` would raise. ``draft(account_nonce, order_ids)`` gets the orders without an error.
         """
         ...
 
@@ -209,11 +212,10 @@ class SubmissionStore(Protocol):
     ) -> tuple[Movement, Submission | None]:
         """Atomically stores a movement and reserves its transaction.
 
-        ``most_today``: limit of a day's captures, for a part of a hold. Raises LimitReached.
-
         ``check(movements)`` gets the order's other movements under the order's lock and may raise.
         A repeated request with the same key and terms returns the existing movement and no
-        transaction.
+        transaction. Raises LimitReached if the key belongs to a movement with other terms, or if a
+        captured part of a hold would exceed ``most_today`` units for the day.
         """
         ...
 
@@ -234,7 +236,10 @@ class SubmissionStore(Protocol):
         ...
 
     def movements(self, order_id: str | None = None, *, open_only: bool = False) -> list[Movement]:
-        """Returns movements by age, of one order or all; ``open_only``: not FINAL or FAILED."""
+        """Returns the movements of one order or of all, oldest first.
+
+        ``open_only``: only those that are REQUESTED or SEEN.
+        """
         ...
 
     def advance(self, key: str, trigger: MovementTrigger, **members: Any) -> Movement:
@@ -242,7 +247,10 @@ class SubmissionStore(Protocol):
         ...
 
     def signed(self, number: int, transaction_hash: str, sealed: bytes) -> Submission | None:
-        """Stores the signed bytes of a reserved transaction; None if another process did first."""
+        """Stores the signed bytes of a reserved transaction.
+
+        Returns None if another process has signed or replaced the transaction before.
+        """
         ...
 
     def claim(self, number: int, seconds: float = SIGN_SECONDS) -> bool:
@@ -250,7 +258,7 @@ class SubmissionStore(Protocol):
         ...
 
     def postpone(self, number: int, reason: Reason, detail: str, until: float) -> None:
-        """Records that signing failed; other processes may try from ``until`` on."""
+        """Records that signing failed. Other processes may sign from ``until`` (Unix seconds)."""
         ...
 
     def replace(
@@ -259,9 +267,9 @@ class SubmissionStore(Protocol):
         purpose: Purpose,
         draft: Callable[[int], Draft],
     ) -> Submission | None:
-        """Reserves a replacement with the same nonce; None if it has been replaced already.
+        """Reserves a replacement with the same nonce; None if ``old`` has been replaced already.
 
-        An old transaction that is still unsigned can then no longer be signed.
+        If ``old`` is still unsigned, it can no longer be signed.
         """
         ...
 
@@ -277,9 +285,9 @@ class SubmissionStore(Protocol):
         account_nonce: int | None = None,
         state: State | None = None,
     ) -> list[Submission]:
-        """Returns transactions by sender, nonce and bump; ``state`` is that of their order.
+        """Returns transactions, sorted by sender, nonce and bump. ``state``: of their order.
 
-        A batch capture appears once for each of its orders, as that order's view.
+        A batch capture appears once for each of its orders (see `Submission.seen_by`).
         """
         ...
 
@@ -318,9 +326,10 @@ class LedgerStore(Protocol):
     """Logs of the canonical chain, each stored once, and the checkpoints of the scans."""
 
     def take(self, chain_id: int, logs: Iterable[ChainLog]) -> int:
-        """Stores logs. Returns how many are new or were marked as removed.
+        """Stores logs. Returns how many are new, or were removed and are canonical again.
 
-        A transaction is in one canonical block only, so its logs in other blocks become removed.
+        A transaction is in only one canonical block, and a number has only one. So logs of the same
+        transaction or number in other blocks are marked as removed.
         """
         ...
 
@@ -359,7 +368,10 @@ class LedgerStore(Protocol):
         ...
 
     def unapplied(self, chain_id: int) -> list[ChainLog]:
-        """Returns nonces and memos, also of removed logs, that are not yet applied to orders."""
+        """Returns a page of logs with nonces or memos that are not yet applied to orders.
+
+        Includes removed logs, whose removal is not yet applied.
+        """
         ...
 
     def mark_applied(self, chain_id: int, logs: Iterable[ChainLog]) -> None:
@@ -383,7 +395,7 @@ class OutboxStore(Protocol):
     def notices(
         self, after: int = 0, *, order_id: str | None = None, limit: int = PAGE
     ) -> list[Notice]:
-        """Returns notices by number, after ``after``."""
+        """Returns the page of notices whose numbers follow ``after``, by number."""
         ...
 
     def newest_notice(self) -> int:
@@ -414,7 +426,8 @@ class OutboxStore(Protocol):
     ) -> list[Delivery]:
         """Leases due deliveries to the caller for ``seconds``.
 
-        At most one per order and endpoint, and only after all earlier notices were delivered there.
+        Leases a notice only after the endpoint has received all earlier notices of the order, so at
+        most one per order and endpoint. Leaves out disabled endpoints and those in ``skip``.
         """
         ...
 
@@ -427,17 +440,20 @@ class OutboxStore(Protocol):
     def deliveries(
         self, endpoint: str | None = None, state: DeliveryState | None = None, limit: int = PAGE
     ) -> list[Delivery]:
-        """Returns deliveries by notice."""
+        """Returns deliveries in the order of their notices."""
         ...
 
     def replay(self, endpoint: str, first: int, last: int | None = None) -> int:
-        """Delivers notices ``first`` to ``last`` again, in order. Returns how many."""
+        """Schedules notices ``first`` to ``last`` for delivery again, in order. Returns how many.
+
+        Raises UnknownOrder for an unknown endpoint, InvalidTerms if the endpoint is disabled.
+        """
         ...
 
     def backlog(self) -> tuple[int, float]:
-        """Returns the number of pending deliveries and the oldest one's time (0.0 without any).
+        """Returns the number of pending deliveries, and the Unix time of their oldest notice.
 
-        Deliveries of disabled endpoints do not count.
+        The time is 0.0 if there is none. Deliveries of disabled endpoints do not count.
         """
         ...
 
@@ -461,11 +477,12 @@ class Store(OrderStore, SubmissionStore, LedgerStore, OutboxStore, Protocol):
 def open_store(url: str = "sqlite:///payments.db", *, create: bool = True) -> Store:
     """Opens the store at a URL.
 
-    ``sqlite:///relative/path``, ``sqlite:////absolute/path`` or ``postgresql://host/name``.
-    Creates a missing SQLite file, unless ``create`` is false, and the tables, but no PostgreSQL
-    database.
-    ``sqlite:///:memory:`` lasts as long as the store. PostgreSQL needs the extra
-    ``payments-postgres``. Raises :class:`StoreError`.
+    ``url`` is ``sqlite:///relative/path``, ``sqlite:////absolute/path`` or
+    ``postgresql://host/name``. Creates missing tables. Creates a missing SQLite file unless
+    ``create`` is false. A PostgreSQL database must exist, and needs the extra
+    ``payments-postgres``. ``sqlite:///:memory:`` lasts as long as the store.
+
+    Raises :class:`StoreError`.
     """
     if url.startswith(POSTGRES):
         return SqlStore(_postgres(url))

@@ -1,8 +1,9 @@
-"""Whether a ring of keys has the key of a store: each shop of a store keeps a check value.
+"""Checks that a ring of keys has the key of a store.
 
-The check value is a constant, encrypted with the key that the shop was first used with. It is
-compared before anything is encrypted or sent, also while the shop holds no other encrypted value:
-otherwise one wrong key would divide the store into values of two keys.
+Each shop of a store keeps a check value: a constant, encrypted with the key that the shop was first
+used with or last rotated to. The ring must decrypt the check value before anything is encrypted or
+sent, even if the shop has no other encrypted value. Otherwise a process with a wrong key would add
+values that other processes cannot decrypt.
 """
 
 from typing import Final
@@ -38,8 +39,8 @@ def opens(vault: Vault, sealed: bytes, context: str) -> bool:
 def holds_key(store: Store, vault: Vault) -> bool:
     """Whether the ring has the key of this shop of the store; True for a shop without values.
 
-    In a shop of an earlier version, which has no check value, a key that decrypts less than half of
-    the oldest values is wrong.
+    A shop of an earlier version has no check value. There the ring must decrypt at least half of
+    the oldest values.
     """
     check = store.key_check()
     if check is not None:
@@ -49,7 +50,10 @@ def holds_key(store: Store, vault: Vault) -> bool:
 
 
 def check_key(store: Store, vault: Vault) -> None:
-    """Raises VaultError if the ring lacks the key of this shop; a new shop gets its newest key."""
+    """Raises VaultError if the ring lacks the key of this shop.
+
+    If the shop has no check value, stores one that the newest key encrypts.
+    """
     if not holds_key(store, vault):
         raise VaultError(WRONG_KEY)
     if store.key_check() is None:
@@ -59,11 +63,12 @@ def check_key(store: Store, vault: Vault) -> None:
 
 
 def rotate(store: Store, vault: Vault, *, lost: bool = False) -> tuple[int, int]:
-    """Re-encrypts a shop's values with the newest key. Returns how many, and how many could not be.
+    """Re-encrypts a shop's values with the newest key.
 
-    Raises VaultError if a value cannot be decrypted; nothing is changed then. ``lost``: leaves such
-    values as they are and makes the newest key the shop's. Raises InvalidTerms if an open order
-    has such a signature.
+    Returns how many values were re-encrypted, and how many could not be decrypted. Raises
+    VaultError if a value cannot be decrypted, and changes nothing. With ``lost``, such values stay
+    as they are, and the newest key becomes the shop's. Then raises InvalidTerms if the signature of
+    an open order cannot be decrypted.
     """
     failed = 0
 

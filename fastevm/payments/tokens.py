@@ -1,9 +1,9 @@
 """Tokens as read from the contract: EIP-712 domain, decimals and supported signatures.
 
-A token takes EIP-3009 authorizations, or else permits and transfers with memos, as B20 tokens do.
+A supported token has EIP-3009, or transfers with memos and usually permits, as B20 tokens do.
 Never type in a token's domain: USDC is named ``USD Coin`` on some chains and ``USDC`` on others.
-`Token.of` reads it and compares it with ``DOMAIN_SEPARATOR()``. The table of known tokens has
-addresses and the expected domains.
+`Token.of` reads the domain and compares it with ``DOMAIN_SEPARATOR()``. The table of known tokens
+has addresses and the expected domains.
 """
 
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def known(chain_id: int, token: str) -> KnownToken | None:
 
 
 class Money(NamedTuple):
-    """How amounts of a token are written. Without a symbol amounts are base units."""
+    """Converts amounts of a token between units and text. Without a symbol, writes ``units``."""
 
     symbol: str
     decimals: int
@@ -132,10 +132,11 @@ class Token(Struct, frozen=True):
 
     @classmethod
     async def of(cls, node: NodeClient, token: str) -> "Token":
-        """Reads a token by address, or by its symbol in the table of the node's chain.
+        """Reads a token by address, or by its symbol in the table of known tokens.
 
         Raises :class:`WrongToken` if the contract has neither EIP-3009 nor transfers with memos, or
-        if its domain is unknown or differs from the table. Raises NodeUnreachable or NodeRefusal.
+        if its domain is unknown or differs from the table. Raises InvalidTerms for a symbol that
+        the table lacks for the node's chain. Raises NodeUnreachable or NodeRefusal.
         """
         chain_id = int(await node.call("eth_chainId"), 16)
         expected = known(chain_id, token)
@@ -153,7 +154,7 @@ class Token(Struct, frozen=True):
 
     @property
     def money(self) -> Money:
-        """How its amounts are written."""
+        """Converts amounts of this token between units and text."""
         return Money(self.symbol, self.decimals)
 
     def units(self, amount: str | Decimal | int) -> int:
@@ -193,7 +194,7 @@ async def _read(node: NodeClient, chain_id: int, token: str) -> Token:
     domain = _domain(
         title, (own_version,) if own_version else USUAL_VERSIONS, chain_id, token, separator
     )
-    # With the overload the call reverts with a text about the window; without it, with none.
+    # A token with the overload reverts with a text about the window, any other without a text.
     taken = isinstance(overload, NodeRefusal) and revert_text(_revert(overload)) is not None
     return Token(domain, _text(symbol) or title, digits, taken, kinds)
 
@@ -201,8 +202,9 @@ async def _read(node: NodeClient, chain_id: int, token: str) -> Token:
 def _memo_kinds(nonce: Answer, transfer: Answer) -> tuple[Kind, ...]:
     """Returns the kinds of a token without EIP-3009, from its answers to ``nonces`` and a transfer.
 
-    A transfer of nothing may be refused (paused, policies), with an error that has arguments. An
-    unknown function gives no output, or its selector.
+    A token with memos returns a word for a transfer of 0 units, or refuses it (paused, policies)
+    with an error that has arguments. For an unknown function, a token returns no output, and its
+    revert data has at most a selector (4 bytes).
     """
     refusal = _revert(transfer) if isinstance(transfer, NodeRefusal) else b""
     has_memos = len(_output(transfer)) == 32 or len(refusal) > SELECTOR_BYTES

@@ -68,7 +68,7 @@ SIGN_PAUSE: Final = 1.0  # seconds until a failed signer is called again
 NO_BLOCK: Final = 0  # block hash of a pre-confirmed receipt
 LEASE_MARGIN: Final = 10.0  # seconds after SIGN_LIMIT until another process may sign
 MOST_AHEAD: Final = 64  # pending transactions per account sent to the pool
-LOST_SECONDS: Final = 600.0  # without a receipt, if the node cannot show who used the nonce
+LOST_SECONDS: Final = 600.0  # seconds without a receipt until LOST, if the node has no old state
 MOST_TIMED: Final = 1_024  # submissions whose inclusion is timed at the same time
 KNOWN_WORDS: Final = ("already known", "already imported")
 PAST_WORDS: Final = ("nonce too low",)
@@ -83,7 +83,11 @@ WANTED: Final = {
 
 
 class Situation(NamedTuple):
-    """The account and the chain, as read from the node in one batch."""
+    """The account and the chain, as read from the node in one batch.
+
+    ``nonce`` is the account's at the newest block. ``funds`` are in wei. ``outcomes`` has (receipt,
+    transaction) by submission number; either is None if the node does not have it.
+    """
 
     head: Head | None
     nonce: int
@@ -124,7 +128,7 @@ class Transactions:
         # used nonces without a receipt: head and monotonic time at which each was first seen
         self._missing: dict[int, tuple[int, float]] = {}
         self.inclusion = InclusionTimes()
-        # time of the pending block when a transaction was submitted, by its number
+        # timestamp of the pending block at the submission, by submission number
         self._submitted_at: dict[int, int] = {}
 
     # --- sending ----------------------------------------------------------------------------------
@@ -140,9 +144,9 @@ class Transactions:
     ) -> Submission:
         """Reserves, signs and sends a call of the order's token, or of the contract ``to``.
 
-        Without ``gas`` it is estimated: a call that would revert raises :class:`NodeRefusal` and
-        changes nothing. Raises :class:`IllegalTransition` if another process was first. If node or
-        signer do not answer, the next :meth:`follow` continues.
+        Without ``gas``, the node estimates the gas. If the call would then revert, raises
+        :class:`NodeRefusal` and changes nothing. Raises :class:`IllegalTransition` if another
+        process was first. If signing or sending fails, the next :meth:`follow` tries again.
         """
         made = await self.prepare(to or order.authorization.domain.token, data, gas)
         reserved = await to_thread(
@@ -163,8 +167,8 @@ class Transactions:
     ) -> dict[str, PaymentError]:
         """Reserves, signs and sends one transaction with these calls (target, data) by order id.
 
-        A call that reverts is undone alone. Returns the errors that `submit` would raise by order
-        id; those orders are left out of the transaction.
+        A call that reverts does not affect the others. Orders for which `submit` would raise an
+        error are left out of the transaction. Returns these errors by order id.
         """
         to, data = in_one_call(list(calls.values()), may_fail=True)
         made = await self.prepare(to, data, gas)
@@ -230,7 +234,7 @@ class Transactions:
         return Prepared(self._pending, fields, 0 if head is None else head.number, time_of(fees[0]))
 
     async def check_key(self) -> None:
-        """Raises VaultError if the vault lacks the store's key. Compares only once."""
+        """Raises VaultError if the vault lacks the store's key. Checks until it succeeds once."""
         if not self._has_key:
             await to_thread(check_key, self.store, self.vault)
             self._has_key = True
@@ -252,7 +256,11 @@ class Transactions:
         )
 
     async def carry_on(self, reserved: Submission) -> Submission:
-        """Signs a reserved transaction, stores the bytes, and sends them, unless signing fails."""
+        """Signs a reserved transaction, stores the signed bytes, and sends them.
+
+        If signing fails, the transaction stays reserved. If its nonce is too far ahead of the
+        account, the transaction is sent later.
+        """
         try:
             async with asyncio.timeout(SIGN_LIMIT):
                 raw = await self.signer.sign_transaction(self._members(reserved))
@@ -281,7 +289,7 @@ class Transactions:
         self._explain(reserved, Reason.SIGNER_UNAVAILABLE, "the signer did not sign")
 
     def _explain(self, submission: Submission, reason: Reason | None, detail: str = "") -> None:
-        """Records in the order why it is waiting. Movements record a reason only when they fail."""
+        """Records why the transaction's orders are waiting. Movements record only failures."""
         if submission.movement or submission.purpose is Purpose.FILL:
             return
         states = self.store.states(submission.orders)
@@ -299,7 +307,7 @@ class Transactions:
         return members
 
     async def _send(self, submission: Submission) -> None:
-        """Sends it to the node. Whatever the node answers, it stays recorded and is followed."""
+        """Sends a transaction. It stays recorded whatever the node answers; `follow` checks it."""
         raw = self.vault.open(submission.sealed, submission.seal_context)
         try:
             await self.node.call("eth_sendRawTransaction", "0x" + raw.hex())
@@ -308,7 +316,7 @@ class Transactions:
             return
         except NodeRefusal as refusal:
             if any(words in refusal.message for words in PAST_WORDS):
-                return  # it or a replacement is canonical: the next pass sees it
+                return  # the transaction or a replacement is canonical: the next pass reads that
             if not any(words in refusal.message for words in KNOWN_WORDS):
                 await to_thread(self._refused, submission, refusal)
                 return
@@ -324,7 +332,7 @@ class Transactions:
             self._explain(submission, None)
 
     def _refused(self, submission: Submission, refusal: NodeRefusal) -> None:
-        """Records why the node refuses it; it stays recorded and is sent again."""
+        """Records why the node refuses a transaction, which stays recorded and is sent again."""
         short = any(words in refusal.message for words in FUNDS_WORDS)
         reason = Reason.GAS_FUNDS if short else Reason.UNKNOWN
         log.warning(
@@ -348,10 +356,10 @@ class Transactions:
     ) -> None:
         """Checks every open transaction and signs, sends, replaces or closes it.
 
-        Transactions with an account nonce that is unused on the canonical chain are open even if
-        they succeeded before, because a reorganisation may have removed them. ``seen``: the
-        situation, if already read. If the node is ``behind``, no nonce is declared lost. ``deep``:
-        number of the newest block at the merchant's depth. Raises VaultError if the vault lacks the
+        While its account nonce is unused on the canonical chain, a transaction is open even if it
+        succeeded before, because a reorganisation may have removed it. ``seen``: the situation, if
+        already read. If the node is ``behind``, no transaction is marked as lost. ``deep``: number
+        of the newest block at the merchant's depth. Raises VaultError if the vault lacks the
         store's key.
         """
         await self.check_key()
@@ -380,7 +388,7 @@ class Transactions:
                     continue
             try:
                 await self._follow_group(group, seen, wanted, behind=behind, blocks=blocks)
-            except VaultError as error:  # of a lost key: it stays as it is, the others go on
+            except VaultError as error:  # encrypted with a lost key: skips only this nonce
                 log.error("transaction %s: %s", group[-1].transaction_hash or "unsigned", error)
 
     def asked(self, groups: Sequence[Sequence[Submission]]) -> list[Call]:
@@ -445,9 +453,10 @@ class Transactions:
         behind: bool,
         blocks: bool,
     ) -> None:
-        """Follows the transactions of one account nonce (oldest first), of which one is included.
+        """Follows the transactions of one account nonce, of which at most one is ever included.
 
-        ``blocks``: later transactions, already accepted by the node, wait for this nonce.
+        ``group``: these transactions, oldest first. ``blocks``: transactions with later nonces,
+        which the node has accepted, wait for this nonce.
         """
         included = next(
             (submission for submission in group if seen.outcomes[submission.number][0]), None
@@ -475,12 +484,12 @@ class Transactions:
             await self._push(newest, seen)
 
     async def _is_lost(self, group: Sequence[Submission], seen: Situation) -> bool:
-        """Whether something else has used the account nonce of a group, so that it has no receipt.
+        """Whether a transaction outside of the group has used the group's account nonce.
 
-        A missing receipt proves nothing: nodes index receipts and transactions later than the block
-        that contains them. So the block in which the nonce was used must not contain the group's
-        transactions. If the node has no state of that block, the answer is yes after
-        ``LOST_SECONDS`` without a receipt.
+        A missing receipt does not prove this, because nodes index receipts and transactions later
+        than the block that contains them. Returns True if the block in which the nonce was used
+        contains none of the group's transactions. If the node lacks that block or its state,
+        returns True after ``LOST_SECONDS`` without a receipt.
         """
         nonce = group[-1].account_nonce
         if seen.head is None or any(
@@ -499,9 +508,9 @@ class Transactions:
     async def _block_that_used(self, nonce: int, first: int, last: int) -> Sequence[str]:
         """Returns the transaction hashes of the block that used an account nonce.
 
-        ``last``: a block after which the nonce is used. ``first``: where the search begins; it
-        continues below if the nonce was used before. Raises NodeRefusal, or KeyError, TypeError or
-        ValueError if the node does not know a block.
+        ``last``: number of a block at whose end the nonce is used. ``first``: number of the block
+        at which the search begins; if the nonce is used there already, the search continues below.
+        Raises NodeRefusal, or KeyError, TypeError or ValueError if the node does not know a block.
         """
 
         async def is_used(block: str | dict[str, str]) -> bool:
@@ -518,7 +527,7 @@ class Transactions:
             else:
                 low = middle
         block = await self.node.call("eth_getBlockByNumber", hex(last), False)
-        # another node, or a reorganisation, may have answered with another block
+        # another node may have answered, or a reorganisation may have replaced the block
         used = await is_used({"blockHash": block["hash"]})
         if not used or await is_used({"blockHash": block["parentHash"]}):
             raise ValueError("the block is another one")
@@ -526,7 +535,10 @@ class Transactions:
         return hashes
 
     async def _push(self, newest: Submission, seen: Situation) -> None:
-        """Sends it again if the node lost it; replaces it with higher fees if it waits too long."""
+        """Sends a transaction again if the node does not know it.
+
+        Replaces it with higher fees if it has waited too long.
+        """
         known = seen.outcomes[newest.number][1] is not None
         late = self._is_late(newest, seen) and (known or newest.progress is Progress.REFUSED)
         may = newest.purpose is Purpose.FILL or newest.bump < self.policy.most_bumps
@@ -546,8 +558,9 @@ class Transactions:
     async def _afford(self, newest: Submission, seen: Situation, *, blocks: bool) -> None:
         """Retries a transaction that the account could not pay, never with higher fees.
 
-        If fees fell, it is signed again with lower ones, since no pool has it. If affordable
-        transactions wait for its nonce, a FILL uses the nonce and its order is released.
+        If the current fees are lower and the account can pay them, the transaction is signed again
+        with these, since no pool has it. If transactions that the node has accepted wait for its
+        nonce, a FILL uses the nonce, so that they can be included and its order is released.
         """
         quote = seen.quote
         now = quote.cap, quote.tip
@@ -563,12 +576,15 @@ class Transactions:
     def _wanted(
         self, groups: Sequence[Sequence[Submission]], deep: int | None
     ) -> tuple[set[int], dict[int, bool]]:
-        """Returns the numbers of the newest transactions that an order or movement still needs.
+        """Returns which of the groups' newest transactions are needed, and which refunds must wait.
 
-        A FILL is always needed: it closes a gap in the nonces. Also returns the refunds whose
-        payment a reorganisation has moved or removed, and whether it is on the chain again. They
-        are not sent before the payment is at the merchant's depth. Without a payment, a FILL uses
-        their nonce if the node knows the refund, or if other transactions wait for the nonce.
+        The first result has the numbers of transactions that an order or movement still needs. A
+        FILL is always needed: it closes a gap in the nonces.
+
+        The second result has the refunds whose payment a reorganisation has moved or removed, by
+        transaction number. The value is whether the payment is on the chain again. If so, the
+        refund waits until the payment is at the merchant's depth. If not, a FILL uses the refund's
+        nonce if the node knows the refund or other transactions wait for the nonce.
         """
         newest = [group[-1] for group in groups]
         names = {
@@ -597,8 +613,9 @@ class Transactions:
     def _is_current(self, movement: Movement, submission: Submission) -> bool:
         """Whether a movement still needs a transaction.
 
-        After a failure it gets another one with a later account nonce. If a reorganisation revives
-        the failed one, only one of the two may be sent.
+        After a failure, the movement gets another transaction with a later account nonce. If a
+        reorganisation removes the failure, both could succeed, but only one may be sent: the one
+        that the ledger shows as included, otherwise the later one.
         """
         if not movement.state.counts:
             return False
@@ -665,8 +682,8 @@ class Transactions:
     ) -> dict[str, tuple[Reason, str]]:
         """Returns the orders of a batch capture whose payments were not made, and why.
 
-        The receipt's events decide. The reason comes from repeating the call on the state of the
-        block, as for a reverted transaction.
+        The events in the receipt show which payments were made. To find a reason, repeats the call
+        on the state of the block, as for a reverted transaction.
         """
         if included.purpose is Purpose.FILL:
             return {}
@@ -722,9 +739,9 @@ class Transactions:
         return Reason.UNKNOWN, "reverted, but would succeed at the end of its block"
 
     async def _replace(self, old: Submission, seen: Situation, purpose: Purpose) -> None:
-        """Replaces a transaction by the same call, or by none (FILL), with higher fees.
+        """Replaces a transaction by the same call, or by an empty one (FILL), with higher fees.
 
-        If fees and purpose would be the same, the old transaction is sent again.
+        If fees and purpose would not change, sends the old transaction again.
         """
         now = seen.quote.cap, seen.quote.tip
         fees = self.policy.bumped((old.max_fee, old.priority_fee), now)

@@ -150,10 +150,10 @@ class UnitOfWork:
     # --- transactions -----------------------------------------------------------------------------
 
     def next_nonce(self, chain_id: int, sender: str, least: int) -> int:
-        """Returns the nonce of a new transaction: above every nonce ever recorded.
+        """Returns the account nonce of a new transaction.
 
-        Also above used nonces, which a reorganisation may free, and across shops, which share the
-        account.
+        The nonce is at least ``least``, and higher than every nonce that any shop has recorded for
+        the account. Used nonces count too, because a reorganisation may free them.
         """
         self.connection.lock(f"nonces/{chain_id}/{sender}")
         newest = self.execute(
@@ -193,7 +193,7 @@ class UnitOfWork:
         return read_submission(row)
 
     def newest_bump(self, chain_id: int, sender: str, nonce: int) -> int | None:
-        """Returns how often an account nonce was replaced; None if it is unused."""
+        """Returns how often the transaction of an account nonce was replaced; None without one."""
         row = self.execute(
             "SELECT MAX(bump) AS bump FROM submissions"
             " WHERE chain_id = ? AND sender = ? AND account_nonce = ?",

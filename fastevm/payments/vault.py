@@ -32,7 +32,7 @@ _TAG_LENGTH: Final = 16
 
 
 class SealContext(str):
-    """A context with the one of an earlier version, ``older``, which `Vault.open` also accepts."""
+    """A context. ``older`` is that of an earlier version, which `Vault.open` accepts too."""
 
     older: str = ""
 
@@ -70,7 +70,10 @@ class Vault:
         return header + self._ciphers[self._newest].encrypt(nonce, secret, _bound(header, context))
 
     def open(self, sealed: bytes, context: str) -> bytes:
-        """Decrypts. Raises :class:`VaultError` for an unknown key, changed data or context."""
+        """Decrypts a sealed value.
+
+        Raises :class:`VaultError` for an unknown key, another context, or altered data.
+        """
         if sealed[:1] != _FORMAT or len(sealed) < _HEADER + _TAG_LENGTH:
             raise VaultError(f"{context}: not a sealed value")
         header = sealed[:_HEADER]
@@ -113,7 +116,7 @@ def _bound(header: bytes, context: str) -> bytes:
 
 
 def _decoded(part: str, variable: str, at: int) -> bytes:
-    """Decodes a key. Raises VaultError, whose text does not show it."""
+    """Decodes a key. Raises VaultError, whose text does not show the key."""
     if (digits := _HEX.fullmatch(part)) is not None:
         return bytes.fromhex(digits[1])
     with contextlib.suppress(binascii.Error, ValueError):

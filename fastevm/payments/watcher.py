@@ -1,4 +1,4 @@
-"""Checks orders when a slice changes them and reports changed verdicts."""
+"""Checks orders when a slice may have changed their verdicts, and reports changed verdicts."""
 
 import asyncio
 import contextlib
@@ -18,8 +18,8 @@ log: Final = logging.getLogger(__name__)
 WATCH: Final = "fastevm_watch"
 SLICES: Final = "newFlashblocks"
 STILL: Final = 2.0  # seconds without a slice until orders are checked anyway
-ALL_SECONDS: Final = 1.0  # between checks of all orders: gas prices, windows and new orders
-CALLS_OF_A_WATCH: Final = 1_000  # of one subscription; a node refuses more
+ALL_SECONDS: Final = 1.0  # seconds between checks of all orders: gas prices, windows, new orders
+CALLS_OF_A_WATCH: Final = 1_000  # calls of one subscription; a node refuses more
 
 Questions = list[tuple[dict[str, str], list[str]]]  # calls, each with the ids of its orders
 
@@ -41,17 +41,20 @@ class Due:
         self._came = asyncio.Event()
 
     def add(self, ids: Sequence[str]) -> None:
-        """These orders have changed."""
+        """Marks orders to be checked."""
         self._ids.update(ids)
         self._came.set()
 
     def add_all(self) -> None:
-        """Any order may have changed."""
+        """Marks all orders to be checked."""
         self._all = True
         self._came.set()
 
     async def take(self, seconds: float) -> list[str] | None:
-        """Returns the ids of changed orders; None, for all, also after this many seconds."""
+        """Waits for marked orders and returns their ids; None for all orders.
+
+        Also returns None if no order was marked within ``seconds``.
+        """
         is_late = True
         # not wait_for: before Python 3.12 it can swallow a cancellation
         with contextlib.suppress(TimeoutError):
@@ -66,13 +69,13 @@ class Due:
 
 
 class Watcher:
-    """Checks orders when the node reports a change of what decides their verdicts.
+    """Checks orders when the node reports a change that may change their verdicts.
 
-    ``check``: of the ids, or of all orders (None). ``questions`` of all orders: the node keeps
-    their answers fresh (``fastevm_watch``). A node that does not do that reports slices, at each of
-    which all orders are checked. Without a feed they are checked every ``poll`` seconds.
+    ``check(ids)`` checks these orders; None: all orders. ``questions()`` returns the calls of all
+    orders that the node watches (``fastevm_watch``). If the node lacks this subscription, all
+    orders are checked at each slice. Without a feed, they are checked every ``poll`` seconds.
 
-    Changes that arrive during a check are checked together afterwards, on the newest state.
+    Orders that change during a check are checked together afterwards, on the newest state.
     """
 
     def __init__(
@@ -105,9 +108,9 @@ class Watcher:
             await due.aclose()
 
     def compare(self, reports: Sequence[Report], ids: Sequence[str] | None = None) -> list[Change]:
-        """Returns the changes since the previous reports, and keeps these as the previous ones.
+        """Returns the changes since the previous reports. Keeps ``reports`` for the next call.
 
-        ``ids``: the orders that were checked, if not all.
+        ``ids``: the orders that were checked; None if all were.
         """
         changes = []
         for report in reports:
@@ -163,7 +166,7 @@ class Watcher:
         return [asyncio.create_task(self._answers(part, due)) for part in parts]
 
     async def _answers(self, questions: Questions, due: Due) -> None:
-        """Marks the orders whose answers change. Raises NodeRefusal."""
+        """Marks the orders whose answers change. Raises NodeRefusal if the node refuses."""
         wanted: dict[str, Any] = {"calls": [call for call, _ in questions]}
         async for message in self.node.subscribe(WATCH, wanted):
             if message is None or message.get("snapshot"):
@@ -177,7 +180,7 @@ class Watcher:
             due.add_all()
 
     async def _refused(self, tasks: list[asyncio.Task[None]]) -> None:
-        """Ends tasks of which one has failed. Raises what is not a refusal of the node."""
+        """Ends the tasks after one of them has failed. Raises its error unless the node refused."""
         for found in await _ended(tasks):
             if isinstance(found, NodeRefusal):
                 log.info("the node does not watch orders, they are checked at each slice")

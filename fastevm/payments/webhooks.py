@@ -1,8 +1,8 @@
-"""Webhooks after the Standard Webhooks specification: signed, retried, ordered per order.
+"""Webhooks as in the Standard Webhooks specification: signed, retried, in sequence for each order.
 
 A notice is posted until the endpoint answers with 2xx. The next notice of the same order waits for
-it; other orders and other endpoints do not wait. Delivery is at least once, so receivers should
-ignore ids that they have seen.
+that answer; other orders and other endpoints do not wait. An endpoint may receive a notice more
+than once, so receivers should ignore ids that they have seen.
 """
 
 import asyncio
@@ -126,7 +126,10 @@ def add_endpoint(store: Store, vault: Vault, name: str, url: str) -> str:
 
 
 def rotate_secret(store: Store, vault: Vault, name: str) -> str:
-    """Returns a new secret of an endpoint; the old one signs too until the next rotation."""
+    """Gives an endpoint a new secret and returns it. Raises UnknownOrder for an unknown endpoint.
+
+    Until the next rotation, notices are signed with both the new and the old secret.
+    """
     found = next((endpoint for endpoint in store.endpoints() if endpoint.id == name), None)
     if found is None:
         raise UnknownOrder(f"no endpoint has the id {name!r}")
@@ -246,7 +249,10 @@ class Sender:
             self.store.change_endpoint(endpoint.id, disabled=True)
 
     def _secrets(self, endpoint: Endpoint) -> list[str]:
-        """Returns the secret, then the one before it if it can be decrypted. Raises VaultError."""
+        """Returns the secret and, if it can be decrypted, the previous secret.
+
+        Raises VaultError if the current secret cannot be decrypted.
+        """
         found = [self.vault.open(endpoint.sealed, endpoint.seal_context).decode()]
         if endpoint.previous is not None:
             with contextlib.suppress(VaultError):
@@ -254,7 +260,7 @@ class Sender:
         return found
 
     async def _post(self, notice: Notice, endpoint: Endpoint) -> Attempt:
-        """Posts a notice and returns what came of it."""
+        """Posts a notice. Returns the result, also if the request fails or is not made."""
         body, timestamp = body_of(notice), int(self._clock())
         try:
             parts = [
@@ -305,7 +311,7 @@ def _why(error: Exception) -> str:
 
 
 def _is_refused(error: BaseException | None) -> bool:
-    """Whether the address was refused; connectors wrap the error."""
+    """Whether an error, or an error that it wraps, says that the address is not public."""
     while error is not None:
         if isinstance(error, NotPublic):
             return True
