@@ -1,7 +1,7 @@
 """``fastevm pay doctor``: checks node, chain, token, keys, gas, clock and store.
 
-What cannot be checked is a finding too: without a node, a signer, a store key or an order, the
-others are still checked.
+A check that is not possible is a finding too. If the node, the signer, the store key or an order is
+missing, the remaining checks still run.
 """
 
 import argparse
@@ -38,13 +38,13 @@ from fastevm.payments.store_key import OPEN, SAMPLE, WRONG_KEY, holds_key, opens
 from fastevm.payments.vault import KEY_LENGTH, KEY_VARIABLE, Vault
 from fastevm.payments.x402.program import SIGNER_VARIABLE as FACILITATOR_VARIABLE
 
-LATE_BLOCKS: Final = 10  # block times without a new block
+LATE_BLOCKS: Final = 10  # a node is behind after so many block times without a new block
 CLOCK_SECONDS: Final = 30  # how far the newest block may be ahead of the clock
 CAPTURE_GAS: Final = 150_000
 LEAST_CAPTURES: Final = 10  # the account must have gas for so many
 STUCK_SECONDS: Final = 600.0
 LAG_SECONDS: Final = 60.0
-MOST_TRIED: Final = 1_000  # encrypted values that are decrypted
+MOST_TRIED: Final = 1_000  # at most so many encrypted values are decrypted
 
 
 RESTARTED: Final = (
@@ -62,13 +62,13 @@ class Finding(NamedTuple):
 
 
 class Watcher:
-    """Stands for the signer of a shop whose key is not here: it signs nothing."""
+    """A signer without a key, for a shop whose signing key is not set."""
 
     def __init__(self, address: str) -> None:
         self.address = address
 
     async def sign_transaction(self, fields: dict[str, Any]) -> bytes:
-        """Refuses."""
+        """Raises InvalidTerms."""
         raise InvalidTerms(f"{SIGNER_VARIABLE} is not set")
 
 
@@ -125,7 +125,7 @@ def _sold(shop: str) -> bool:
 
 
 def _opened(arguments: argparse.Namespace) -> tuple[list[Finding], Store | None]:
-    """Opens the selected shop of the store; its ``shop`` is empty if there is none yet."""
+    """Opens the store at the selected shop; ``Store.shop`` is empty if none can be selected."""
     try:
         store = store_of(arguments.store, create=False)
     except PaymentError as error:
@@ -178,7 +178,7 @@ def _store_key(store: Store, vault: Vault) -> Finding:
 
 
 async def _chain_id(found: list[Finding], node: NodeClient, shop: str) -> int | None:
-    """Returns the node's chain id if it answers and is that of the shop."""
+    """Returns the node's chain id; None if there is no answer or the shop has another chain."""
     try:
         answer = await node.call("eth_chainId")
         chain_id = int(answer, 16)
@@ -199,7 +199,7 @@ async def _chain_id(found: list[Finding], node: NodeClient, shop: str) -> int | 
 async def _head(
     node: NodeClient, chain: Chain, points: list[Checkpoint] | None = None
 ) -> list[Finding]:
-    """Whether the node is up to date; ``points``: what was seen before, newest first."""
+    """Whether the node is up to date; ``points``: the store's checkpoints, newest first."""
     try:
         head = head_of(await node.call("eth_getBlockByNumber", "latest", False))
         call = None if head is None else chain.pace_call(head)
@@ -227,7 +227,7 @@ async def _head(
 
 
 async def _other_chain(node: NodeClient, head: Head, points: list[Checkpoint]) -> str:
-    """Describes that the node has another chain than the store was filled from, or returns "".
+    """Returns an error text if the store was filled from another chain than the node's, else "".
 
     ``points``: the blocks up to which the store was filled, newest first.
     """
@@ -251,7 +251,7 @@ async def _other_chain(node: NodeClient, head: Head, points: list[Checkpoint]) -
 
 
 async def _gas(node: NodeClient, sender: str, policy: Policy) -> Finding:
-    """Whether the sender has gas for some captures."""
+    """Whether the sender has gas for ``LEAST_CAPTURES`` captures."""
     try:
         funds, *fees = await node.batch([("eth_getBalance", [sender, "latest"]), *FEE_CALLS])
         if isinstance(funds, NodeRefusal):
@@ -380,7 +380,7 @@ def ether(wei: int) -> str:
 
 
 def _can_capture(merchant: Merchant) -> Finding:
-    """Whether the signer's account can capture the open orders and is the shop's."""
+    """Whether the signer's account belongs to the shop and can capture its open orders."""
     signer, recipient = merchant.signer.address, merchant.recipient
     if signer == recipient:
         return Finding("signer", True, f"{signer} is the recipient")

@@ -23,7 +23,7 @@ COLUMNS: Final = (
     "block_hash", "reason", "created", "updated",
 )  # fmt: skip
 FORMULAS: Final = "=+-@|%"  # a spreadsheet runs a cell that begins with these as a formula
-BLANK: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters that show nothing
+BLANK: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # invisible letters
 _BLANK_START: Final = re.compile(r"\s*")
 _SEPARATORS: Final = re.compile(r"([;\t\r\n])")
 
@@ -49,7 +49,7 @@ def _day(value: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes CSV to standard output. Amounts are decimal, in units with ``--raw``; gas is in wei.
+    """Writes CSV. Amounts are decimal, or in base units with ``--raw``; gas is in wei.
 
     ``gas_wei`` is the cost of the row's transactions, including reverted and replaced ones.
     """
@@ -135,9 +135,9 @@ def _movement(movement: Movement, order: Order | None, gas: str, money: Money) -
 def harmless(cell: str) -> str:
     """Quotes a cell that spreadsheets would run as a formula.
 
-    They ignore white space and invisible characters at its start, and take full-width signs for
-    the others. A control character is quoted too. Some also split a cell at a semicolon, a tab or
-    the end of a line, so each part is quoted.
+    Spreadsheets ignore white space and invisible characters at the start of a cell, and read
+    full-width signs as ASCII signs. Some split a cell at a semicolon, a tab or the end of a line,
+    so each part is quoted. A part that begins with a control character is quoted too.
     """
     begin = _BLANK_START.match(cell)
     start = begin.end() if begin else 0

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Refunds, and prints the movement's state.
 
-    Returns 1 if it failed, or if the order has a refund and ``--id`` is missing.
+    Returns 1 if the refund failed or was refused. Without ``--id`` a second refund is refused.
     """
 
     async def act(merchant: Merchant) -> tuple[str, bool]:

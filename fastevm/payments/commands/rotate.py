@@ -1,7 +1,7 @@
 """``fastevm pay rotate-keys``: re-encrypts a shop of the store with the newest key of the ring.
 
-Run it for every ``--shop`` of the store, also x402/chain of a facilitator, before the old key is
-removed.
+Before you remove the old key, run the command for each ``--shop`` of the store, also for a
+facilitator's ``x402/CHAIN``.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Common code of the subcommands: options, selection of store and shop, and the merchant.
 
-Every command that sends transactions or encrypts first checks that the store's key is in the
-environment; those that send also that the node's chain id is the shop's.
+A command that sends transactions or encrypts first checks that the store's key is in the
+environment. A command that sends also checks that the node's chain id is the shop's.
 """
 
 import argparse
@@ -42,11 +42,11 @@ STORE_HINT: Final = f"pass --store or set {STORE_VARIABLE}"
 DEFAULT_STORE: Final = "sqlite:///payments.db"
 DEFAULT_NODE: Final = "http://127.0.0.1:8545"
 X402_COMMANDS: Final = "list, show, export, doctor and rotate-keys"
-ASK_SECONDS: Final = 3.0  # for a node that only knows how to show amounts
+ASK_SECONDS: Final = 3.0  # to read symbol and decimals of a token from the node
 
 
 class OnlySold(InvalidTerms):
-    """The command needs a merchant's shop, and the selected payments are a facilitator's."""
+    """The command needs a merchant's shop, but the selected payments are a facilitator's."""
 
 
 _SHOP: Final = re.compile(r"\d{1,78}/0x[0-9a-fA-F]{40}/0x[0-9a-fA-F]{40}")
@@ -168,10 +168,10 @@ def node_of(url: str) -> NodeClient:
 
 
 def shop_of(arguments: argparse.Namespace, *, create: bool = False, x402: bool = False) -> Store:
-    """Opens the store of the selected shop; ``create``: also one that does not exist.
+    """Opens the store at the selected shop; ``create``: creates a missing store.
 
-    ``x402``: also the payments of a facilitator or paywall (``x402/chain``). Raises InvalidTerms
-    if the selection is ambiguous or the store cannot be opened.
+    ``x402``: accepts the payments of a facilitator or paywall (``x402/chain``) too. Raises
+    InvalidTerms if the selection is ambiguous or the store cannot be opened.
     """
     shop = arguments.shop
     if shop is not None and _X402.fullmatch(shop) is not None and not x402:
@@ -198,7 +198,7 @@ def shop_of(arguments: argparse.Namespace, *, create: bool = False, x402: bool =
 
 
 def _check_known(store: Store, shop: str) -> None:
-    """Raises InvalidTerms, and closes the store, if it has nothing of this shop."""
+    """Closes the store and raises InvalidTerms if the store does not have this shop."""
     found, shops = store.scoped(shop), store.shops()
     if shop not in shops and not found.endpoints() and found.key_check() is None:
         store.close()
@@ -207,7 +207,7 @@ def _check_known(store: Store, shop: str) -> None:
 
 
 def shop_name(text: str) -> str:
-    """Returns a shop's name as the store has it: with the checksums of its addresses."""
+    """Returns a shop's name as the store spells it: with checksummed addresses."""
     if _SHOP.fullmatch(text) is None:
         return text  # `check_shop` reports other forms
     chain_id, *addresses = text.split("/")
@@ -244,18 +244,18 @@ def signer_of(variable: str = SIGNER_VARIABLE) -> KeySigner:
 
 
 class Monies:
-    """How to write amounts of the tokens of a store; in units if the node does not know a token."""
+    """Formats of token amounts: decimal, or base units if a token cannot be read from the node."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments
         self._known: dict[tuple[int, str], Money] = {}
 
     def of(self, domain: Domain) -> Money:
-        """Returns how amounts of an order's token are written."""
+        """Returns the format for amounts of an order's token."""
         return self.at(domain.chain_id, domain.token)
 
     def at(self, chain_id: int, token: str) -> Money:
-        """Returns how amounts of a token are written."""
+        """Returns the format for amounts of a token."""
         if self._arguments.raw:
             return Money("", 0)
         key = chain_id, token.lower()
@@ -265,7 +265,7 @@ class Monies:
 
 
 def money_of(arguments: argparse.Namespace, store: Store) -> Money:
-    """Returns how to write amounts of the token of a merchant's shop."""
+    """Returns the format for amounts of the token of a merchant's shop."""
     chain_id, token, _ = str(getattr(store, "shop", arguments.shop)).split("/")
     return Monies(arguments).at(int(chain_id), token)
 
@@ -323,7 +323,7 @@ async def check_chain(node: NodeClient, shop: str) -> None:
 async def merchant_of(
     arguments: argparse.Namespace, *, create: bool = False
 ) -> AsyncIterator[Merchant]:
-    """Opens the merchant of the selected shop; ``create``: also in a store that is new.
+    """Opens the merchant of the selected shop; ``create``: the store may be new.
 
     Raises InvalidTerms if the node is on another chain, VaultError for a wrong key.
     """

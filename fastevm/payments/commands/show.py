@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _decimal(detail: str, money: Money) -> str:
-    """Writes the units of a movement's audit entry as a decimal amount."""
+    """Formats the amount in the audit entry of a movement; returns other details unchanged."""
     moved = _MOVED.fullmatch(detail)
     return detail if moved is None else f"{money.text(int(moved[1]))} to {moved[2]}"
 

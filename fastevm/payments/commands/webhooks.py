@@ -16,7 +16,7 @@ from fastevm.payments.store import Store
 from fastevm.payments.vault import Vault
 from fastevm.payments.webhooks import NOT_PUBLIC, add_endpoint, rotate_secret
 
-# What earlier versions stored if there was no answer.
+# Texts that earlier versions stored if there was no answer.
 _OLD_REASONS: Final = {"": "no answer", "none": "no answer"}
 
 
@@ -62,7 +62,7 @@ def _reason(status: str) -> str:
 
 
 def _next(delivery: Delivery) -> str:
-    """Describes a waiting message: which one, what its last attempt met, and when it is due."""
+    """Describes a waiting message: its id, why its last attempt failed, and when it is due."""
     text = f"{delivery.notice.id} ({delivery.notice.type})"
     if delivery.attempts:
         text += f", attempt {delivery.attempts} failed: {_reason(delivery.status)}"
@@ -79,7 +79,7 @@ def _check_message(store: Store, number: int) -> None:
 
 
 def _messages(count: int) -> str:
-    """Returns ``1 message`` or ``3 messages``; a full page stands for more."""
+    """Returns ``1 message`` or ``3 messages``, or ``at least N messages`` for a full page."""
     if count == 1:
         return "1 message"
     return f"{count} messages" if count != PAGE else f"at least {count} messages"
@@ -88,7 +88,7 @@ def _messages(count: int) -> str:
 def _done(store: Store, arguments: argparse.Namespace) -> str:
     if arguments.add:
         secret = add_endpoint(store, Vault.from_environment(), *arguments.add)
-        host = URL(arguments.add[1]).host or ""  # normalised as it is when it is connected to
+        host = URL(arguments.add[1]).host or ""  # normalised as for the connection
         if (":" in host or host.replace(".", "").isdigit()) and not is_public(host):
             print(f"{arguments.program}: note: {NOT_PUBLIC}", file=sys.stderr)
         return secret

@@ -24,7 +24,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def payment_middleware(paywall: Paywall) -> Any:
-    """Returns a middleware that charges for routes; paid answers are collected, then sent."""
+    """Returns a middleware that charges for routes. Paid answers are buffered, not streamed."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -48,9 +48,9 @@ def payment_middleware(paywall: Paywall) -> Any:
 
 
 def _repaired(request: web.Request) -> str:
-    """Returns the path as the router reads it if percent-encodings are broken, else "".
+    """Returns the path as the router decodes it if it has broken percent-encodings, else "".
 
-    The router repairs ``%%433%A9`` to ``%C3%A9``, and then reads it as the letter it encodes.
+    The router repairs ``%%433%A9`` to ``%C3%A9``, then decodes that to a letter.
     """
     path = request.raw_path.partition("?")[0]
     return unquote(request.path) if BROKEN_ENCODING.search(path) else ""
@@ -62,7 +62,10 @@ def _response(reply: Reply) -> web.Response:
 
 
 def _framing(headers: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the headers without the length of a compressed body: aiohttp decompresses it."""
+    """Returns the headers, without Content-Length if the body is compressed.
+
+    aiohttp decompresses the body, so its length would differ.
+    """
     if "content-encoding" not in headers:
         return headers
     return {name: value for name, value in headers.items() if name != "content-length"}
@@ -81,7 +84,7 @@ async def _body(request: web.Request, reader: BodyReader) -> bytes:
         raise BadBody(400, "invalid_body", text) from None
     body = reader.whole()
     request._client_max_size = max(request._client_max_size, len(body))  # for request.post()
-    # The handler reads it again, in whichever way: from aiohttp's cache or as a stream.
+    # The handler can read the body again, from aiohttp's cache or as a stream.
     request._read_bytes = body
     stream = StreamReader(request.protocol, len(body) + 1, loop=asyncio.get_running_loop())
     stream.feed_data(body)
@@ -91,7 +94,7 @@ async def _body(request: web.Request, reader: BodyReader) -> bytes:
 
 
 def _mounts(request: web.Request) -> tuple[str, ...]:
-    """Returns the prefixes below which the applications of a request are mounted."""
+    """Returns the path prefixes of the subapplications that handle a request."""
     found = []
     for app, inner in pairwise(request.match_info.apps):
         for resource in app.router.resources():
@@ -107,7 +110,7 @@ async def _run(request: web.Request, handler: Handler) -> Reply:
     """
     collector = _Collector()
     writer, request._payload_writer = request._payload_writer, collector
-    # It calls the application's signals, which the collected answer gets when it is sent.
+    # aiohttp's hook would send on_response_prepare. The answer gets this signal when it is sent.
     nested = "_prepare_hook" in vars(request)  # a paywall around this one has set it
     object.__setattr__(request, "_prepare_hook", _prepared)
     try:
@@ -135,9 +138,9 @@ async def _run(request: web.Request, handler: Handler) -> Reply:
 
 
 async def _prepared(answer: web.StreamResponse) -> None:
-    """Makes aiohttp read a file in parts: otherwise the socket's sendfile() sends it unpaid.
+    """Makes aiohttp read a file in parts: sendfile() would write it to the socket unpaid.
 
-    aiohttp has added its headers before, so this compresses nothing.
+    aiohttp sets the headers before it calls this, so the file is not compressed.
     """
     if isinstance(answer, web.FileResponse):
         answer._compression = True

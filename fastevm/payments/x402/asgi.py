@@ -97,8 +97,8 @@ async def _body(receive: Receive, reader: BodyReader) -> bytes | None:
 async def _run(app: Application, scope: Scope, body: bytes) -> Reply:
     """Runs the application and collects its complete answer.
 
-    The client counts as connected until the answer is complete: it is kept for a payer who asks
-    again. Raises RuntimeError for an answer that cannot be collected.
+    The application sees no disconnect before its answer is complete, because the answer is stored
+    for a payer who repeats the request. Raises RuntimeError for an answer that cannot be collected.
     """
     answer = _Collector()
     asked = iter([{"type": "http.request", "body": body, "more_body": False}])
@@ -123,7 +123,7 @@ class _Collector:
         self._body = AnswerBody()
 
     async def send(self, message: Message) -> None:
-        """Takes the next message. Raises RuntimeError if it is part of no ordinary answer."""
+        """Takes the next message. Raises RuntimeError for a message that cannot be collected."""
         if message["type"] == "http.response.start" and self._started is None:
             self._started = message
         elif message["type"] == "http.response.body" and self._started is not None:
@@ -144,7 +144,7 @@ class _Collector:
 
 
 def _collectable(scope: Scope) -> Scope:
-    """Returns the scope without extensions that send in another way, such as from a file."""
+    """Returns the scope without response extensions, whose messages cannot be collected."""
     extensions = scope.get("extensions")
     if not extensions:
         return scope

@@ -1,7 +1,7 @@
 """The x402 scheme ``auth-capture``: money is held in an escrow and captured later, in parts.
 
-The facilitator's account is the operator (``captureAuthorizer``) and captures later. Only it can
-capture, void and refund, and only to the receiver and payer that were signed.
+The facilitator's account is the operator (``captureAuthorizer``): only this account can capture,
+void and refund. Captures go to the receiver in the signed terms, voids and refunds to the payer.
 `fastevm.payments.x402.hold_routes` offers these operations over HTTP.
 """
 
@@ -41,7 +41,7 @@ PREFIX: Final = "invalid_auth_capture_evm_"
 CAPTURE_WITHIN: Final = "captureDeadlineSeconds"
 REFUND_WITHIN: Final = "refundDeadlineSeconds"
 DEADLINES: Final = {CAPTURE_WITHIN: "captureDeadline", REFUND_WITHIN: "refundDeadline"}
-CLOCK_SKEW: Final = 30  # seconds that a payer's clock may differ
+CLOCK_SKEW: Final = 30  # seconds by which the clocks of a server's processes may differ
 FEE_ERRORS: Final = ("FeeAmountOutOfRange", "FeeBpsOutOfRange")
 
 _SAME: Final = {
@@ -128,7 +128,7 @@ class AuthCapture:
 
 
 def _check_mode(chain: Chain, extra: Any) -> None:
-    """Raises Refused unless this facilitator's account is the operator of a deferred capture."""
+    """Raises Refused unless the offer asks for deferred captures by this facilitator's account."""
     if extra.get("captureAuthorizer") != chain.account:
         raise refused("operator_not_admitted", "captureAuthorizer is not this facilitator")
     if extra.get("operatorType", "delegated") != "delegated":
@@ -208,7 +208,11 @@ def dated(offer: Requirements, now: int) -> Requirements:
 
 
 def dated_as(offer: Requirements, payment: Payment, now: int) -> Requirements:
-    """Returns the offer as the payer received it, with its deadlines if they are plausible."""
+    """Returns the offer with the deadlines that the payer accepted.
+
+    A deadline that no 402 of the last ``max_timeout`` seconds can have stated is replaced by one
+    that counts from ``now``.
+    """
     chosen = payment.accepted
     extra = dict(offer.extra)
     for within, deadline in DEADLINES.items():

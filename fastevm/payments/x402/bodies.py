@@ -1,7 +1,7 @@
-"""Bodies of paid requests and answers: one limit and one set of errors for every server family.
+"""Bodies of paid requests and answers, with the same limits and errors for every web server.
 
 The body of a request is read completely before anything is charged; an incomplete body is refused.
-It is kept in memory, because the payment is bound to its hash.
+The body is kept in memory, because the payment is bound to its hash.
 """
 
 import json
@@ -43,7 +43,10 @@ class BodyReader:
 
     @property
     def missing(self) -> int:
-        """How many bytes to read next. Without a declared length one byte more than is allowed."""
+        """How many bytes are still to be read.
+
+        Without a declared length one byte more than the limit, so that a longer body is noticed.
+        """
         return (self.longest + 1 if self.length is None else self.length) - self._found
 
     def add(self, part: bytes) -> None:
@@ -73,7 +76,7 @@ class AnswerBody:
     def add(self, part: bytes | bytearray | memoryview) -> None:
         """Adds the next part. Raises OverflowError above ``LONGEST_ANSWER``.
 
-        Raises TypeError for anything but bytes, such as the numbers that iterated bytes are.
+        Raises TypeError for anything but bytes: iterating over a ``bytes`` object yields integers.
         """
         if not isinstance(part, bytes | bytearray | memoryview):
             raise TypeError(f"a part of a paid answer is {type(part).__name__}, not bytes")
@@ -88,9 +91,9 @@ class AnswerBody:
 
 
 def check_answer(reply: Reply, method: str) -> None:
-    """Raises ValueError for an answer that no server could send as it is, so nobody pays for it.
+    """Raises ValueError for an answer that a server cannot send unchanged.
 
-    ``method``: of the request; answers to HEAD have a length and no body.
+    ``method`` is that of the request: an answer to HEAD has a Content-Length but no body.
     """
     if not LEAST_STATUS <= reply.status <= MOST_STATUS:
         raise ValueError(f"a paid answer has the invalid status {reply.status}")

@@ -2,8 +2,8 @@
 
 A payment is an order, identified by chain, token, payer and nonce. Its transaction is signed and
 recorded before it is sent. Repeated requests wait for the same transaction, also in other
-processes. The answer is read from a receipt that contains the transfer, and is "pending" until
-then.
+processes. A payment succeeds when a receipt contains its transfer. Until the result is known, the
+answer is "pending".
 """
 
 import asyncio
@@ -55,17 +55,17 @@ from fastevm.rpc_client.messages import Call as NodeCall
 log: Final = logging.getLogger(__name__)
 
 NO_BLOCK: Final = 0  # block hash of a pre-confirmed receipt
-# Seconds of chain time after validBefore until an unused nonce proves that no money will move:
-# one of several nodes may be behind, and a reorganisation may replace the newest blocks.
+# Seconds of chain time after validBefore. Only then does an unused nonce prove that no money will
+# move. Covers a node that is behind the others, and a reorganisation of the newest blocks.
 AFTER_WINDOW: Final = 30
 MOST_VERIFIED: Final = 10_000  # verified payments in memory
-MOST_IN_FLIGHT: Final = 100  # payments of one payer at the same time
+MOST_IN_FLIGHT: Final = 100  # recorded orders of a payer that are compared with its balance
 SPENT_TOPICS: Final = [Event.USED.topic, Event.CANCELED.topic]
 DONE: Final = (State.CAPTURED, State.PAID, State.HELD, State.RELEASED)
 ENDED: Final = (State.STORED, State.FAILED, State.EXPIRED, State.CANCELLED)
 MOVING: Final = (State.CAPTURING, State.AUTHORIZING)
-FINISH_SECONDS: Final = 0.2  # between looks at the chain while the facilitator ends
-BEHIND: Final = 16  # blocks that one of several nodes may lack
+FINISH_SECONDS: Final = 0.2  # between two passes of `ChainSettler.finish`
+BEHIND: Final = 16  # blocks by which a node may be behind the others
 COLLECTING: Final = (Purpose.CAPTURE, Purpose.HOLD)
 
 
@@ -75,9 +75,10 @@ class Rules:
 
     ``recipients``: who may be paid (None: anybody). ``factories``: which factories may deploy
     payers' wallets. ``settle_for``: how long /settle waits before it answers "pending".
-    ``close_for``: how long `Facilitator.close` waits for the blocks of payments in flight, which
-    covers two blocks of Base. ``preconfirmed``: whether a pre-confirmed receipt is sufficient;
-    otherwise the block must be canonical. ``most_gas``: gas limit of a payment.
+    ``tend_every``: pause between two passes of `ChainSettler.tend`. ``close_for``: how long
+    `Facilitator.close` waits for the blocks of payments in flight; the default covers two blocks of
+    Base. ``preconfirmed``: whether a pre-confirmed receipt is sufficient; otherwise the block must
+    be canonical. ``most_gas``: gas limit of a payment.
     """
 
     recipients: frozenset[str] | None = None
@@ -90,7 +91,7 @@ class Rules:
 
 
 class ChainSettler:
-    """Collects payments of some tokens on one chain, from an account used for nothing else."""
+    """Collects payments of some tokens on one chain. Use its account for nothing else."""
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class ChainSettler:
         self._locks = PaymentLocks()
         self._verified: dict[str, bytes] = {}  # hash of the signature by order id
         self._starting: dict[str, Order] = {}  # orders whose transaction is being reserved
-        self._begun: set[str] = set()  # ids of orders whose first request, without a key, waits
+        self._begun: set[str] = set()  # ids of orders whose first request has no key and waits
 
     @property
     def account(self) -> str:
@@ -176,7 +177,7 @@ class ChainSettler:
     async def settle(self, claim: Claim, check: Callable[[], Any], key: str = "") -> Settled:
         """Collects a payment once and returns the result; ``check()`` returns the Call to make.
 
-        ``key`` is the caller's: see `Facilitator.settle`. Raises Unavailable.
+        ``key`` is the ``claim`` of `Facilitator.settle`. Raises Refused or Unavailable.
         """
         await self._check_key()
         caller = hashlib.sha256(key.encode()).hexdigest() if key else ""
@@ -206,9 +207,10 @@ class ChainSettler:
     async def _entitled(
         self, settled: Settled, order_id: str, caller: str, *, first: bool
     ) -> Settled:
-        """Returns a success to the caller that may receive it, and to nobody else.
+        """Returns the success if this caller may receive it, else ``duplicate_settlement``.
 
-        The request that began the settlement without a key comes before others without a key.
+        While the request that began the settlement without a key waits, no other request without
+        a key gets the success.
         """
         if caller or first or order_id not in self._begun:
             entitle = self.store.entitle if caller else self.store.entitle_once
@@ -220,9 +222,9 @@ class ChainSettler:
         return replace(settled, reason=reasons.DUPLICATE, message=text)
 
     def verified(self, claim: Claim) -> None:
-        """Notes that a payment was valid and not made yet.
+        """Remembers that a payment was valid and not settled yet.
 
-        If somebody else submits it before the first request settles it, it still counts.
+        If somebody else then submits it, it still counts for the first request that settles it.
         """
         if len(self._verified) >= MOST_VERIFIED:
             del self._verified[next(iter(self._verified))]
@@ -237,9 +239,9 @@ class ChainSettler:
         return bool(captures(await to_thread(partial(self.store.submissions, order_id=order.id))))
 
     async def check_unordered(self, claim: Claim, recipient: str) -> None:
-        """Raises Refused if the payment's nonce is that of an order of `Merchant`.
+        """Raises Refused if an order of `Merchant` in this store has the payment's nonce.
 
-        One transfer would pay for both. Sees the orders of this store.
+        Otherwise one transfer would pay for both.
         """
         terms, token = claim.authorization.terms, claim.authorization.domain.token
         shop = self.store.scoped(f"{self.chain_id}/{token}/{recipient}")
@@ -272,7 +274,7 @@ class ChainSettler:
         except Refused as refusal:
             spent = refusal.reason in reasons.SPENT
             if order is not None and (spent or await self._was_published(order)):
-                # the chain says with which result, and whether it can still be paid
+                # `_outcome` reads from the chain whether it was paid, or still can be
                 await to_thread(self._check_signature, order, claim)
                 return order, False
             if order is not None or not spent or not self._was_verified(claim):
@@ -283,7 +285,7 @@ class ChainSettler:
             return order, True
         async with self._affordable(claim):
             order = order or await self._added(claim)
-            # before the transaction is published: until then only the payer has the signature
+            # entitle before publishing: until then only the payer has the signature
             await to_thread(partial(self.store.entitle, order.id, caller, anew=True))
             await self._submit(order, call)
         return await to_thread(self.store.order, order.id), True
@@ -299,17 +301,18 @@ class ChainSettler:
         except IllegalTransition:
             log.info("order %s: another process submitted it", order.id)
         except NodeRefusal as refusal:
-            # of the account's nonce or the fees: nothing about the payment
+            # the node did not return the account's nonce or the fees: the payment may be valid
             raise Unavailable(f"the node refused to prepare: code {refusal.code}") from None
         except NodeUnreachable as error:
             raise Unavailable(str(error)) from None
 
     @asynccontextmanager
     async def _affordable(self, claim: Claim) -> AsyncIterator[None]:
-        """Counts the payer's payments that are in flight until this one is recorded.
+        """Reserves this payment's amount of the payer's balance until the payment is recorded.
 
-        Raises Unavailable if the balance is too small for all of them: this one would revert at the
-        facilitator's cost. Payments of other processes count once they are recorded.
+        Raises Unavailable if the balance is too small for this payment and the payer's others in
+        flight: this payment would revert at the facilitator's cost. Payments of other processes
+        count once they are recorded.
         """
         terms, token = claim.authorization.terms, claim.authorization.domain.token
         async with self._locks.of(f"{token}/{terms.payer}"):
@@ -354,7 +357,7 @@ class ChainSettler:
             raise Unavailable(text)
 
     def _check_signature(self, order: Order, claim: Claim) -> None:
-        """Raises Refused unless the signature is the stored one, as long as it is stored."""
+        """Raises Refused if the order's stored signature differs. Accepts it if none is stored."""
         if order.sealed is None:
             return
         stored = self.vault.open(order.sealed, order.seal_context)
@@ -386,7 +389,8 @@ class ChainSettler:
     async def _outcome(self, order: Order, deadline: float) -> Settled:
         """Waits for the result of an order's transactions; pending after ``deadline``.
 
-        A transaction that moved the money decides, and a failed one only if it is the newest.
+        Any transaction that moved the money makes it a success. Only the newest transaction can
+        make it a failure.
         """
         last = ""
         while True:
@@ -431,11 +435,11 @@ class ChainSettler:
         return await self._ended(order)
 
     async def _ended(self, order: Order) -> tuple[Settled, bool]:
-        """Answers for an order without a transaction in flight, and whether waiting may help.
+        """Returns the result of an order without a transaction in flight, and if waiting may help.
 
-        It is a success if somebody else submitted the payment. It is pending while the token says
-        that the nonce is used, but no receipt says for what: nodes index logs after blocks. It is
-        also pending while anybody can still submit the signature, because it was published.
+        The result is a success if somebody else submitted the payment. It is pending while the
+        token reports the nonce as used but no receipt shows by what, because nodes index logs after
+        blocks. It is also pending while anybody can still submit the published signature.
         """
         sent = await to_thread(partial(self.store.submissions, order_id=order.id))
         receipts, used, timestamp = await self._uses(order, sent[0].head if sent else 0)
@@ -455,18 +459,19 @@ class ChainSettler:
                 f" is public and can be used until {end}: repeat this payment, sign no other"
             )
             return self._answer(order, last, reasons.PENDING, text), not captures(sent)
-        # a used nonce cannot pay any more, so the payer must not be asked as if nothing happened
+        # report the used nonce: after any other reason the payer would sign again
         spent = used and refusal.reason not in reasons.SPENT
         return (replace(refusal, reason=reasons.NONCE_USED) if spent else refusal), False
 
     async def _uses(
         self, order: Order, first: int
     ) -> tuple[list[dict[str, Any] | None], bool, int]:
-        """Returns the receipts of the transactions that used an order's nonce, and if it is used.
+        """Returns receipts, whether an order's nonce is used, and the timestamp of a block.
 
-        The last value is the timestamp of a block that is not newer than that answer.
-        ``first``: block at which the nonce was unused; 0 if unknown. A receipt is None if the node
-        lacks it. Raises Unavailable if the node does not answer.
+        The receipts are those of the transactions that used or cancelled the nonce; a receipt is
+        None if the node lacks it. The block is not newer than the state in which the nonce was
+        read. ``first``: block at which the nonce was unused; 0 if unknown. Raises Unavailable if
+        the node does not answer.
         """
         terms, token = order.authorization.terms, order.authorization.domain.token
         payer, nonce = terms.payer[2:].lower().rjust(64, "0"), terms.nonce.hex()
@@ -590,9 +595,10 @@ def captures(sent: Sequence[Submission]) -> list[Submission]:
 
 
 def newest_hashes(sent: Sequence[Submission]) -> list[str]:
-    """Returns the hashes of the newest transaction that collects the payment, and its copies.
+    """Returns the hashes of the newest transaction that collects the payment.
 
-    Copies have the same account nonce and other fees. Empty while the newest is not signed yet.
+    They include its replacements, which have the same account nonce and other fees. Empty while the
+    newest transaction is not signed yet.
     """
     collecting = [submission for submission in sent if submission.purpose in COLLECTING]
     nonce = max((submission.account_nonce for submission in collecting), default=None)

@@ -36,7 +36,7 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A parsed payload that matches its offer. It is not checked yet whether the chain accepts it.
+    """A parsed payload that matches its offer. It is not checked against the chain yet.
 
     ``note``: JSON text that the scheme needs later; stored as the order's annex.
     """
@@ -96,7 +96,7 @@ class Scheme(Protocol):
         ...
 
     def read(self, chain: Chain, payment: Payment, offer: Requirements) -> Claim:
-        """Parses the payload. Raises :class:`Malformed`, or Refused if it is not as offered."""
+        """Parses the payload. Raises Malformed, or Refused if it does not match the offer."""
         ...
 
     async def check(self, chain: Chain, claim: Claim) -> Call:

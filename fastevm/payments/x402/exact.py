@@ -77,8 +77,9 @@ def check_window(chain: Chain, claim: Claim) -> None:
 def _calls(token: Token, claim: Claim, signature: bytes) -> list[tuple[str, bytes]]:
     """Returns the possible calls with this signature, the most likely first.
 
-    Some wallets write v as 0 or 1, tokens expect 27 or 28. The 65 bytes of a contract wallet's
-    signature may end in 0 or 1 with another meaning, so both forms are tried.
+    Some wallets write v as 0 or 1, but tokens expect 27 or 28, so v is converted. A contract
+    wallet's signature of 65 bytes may end in 0 or 1 for another reason. So a token that accepts
+    long signatures first gets the unchanged bytes.
     """
     terms = claim.authorization.terms
     members = (

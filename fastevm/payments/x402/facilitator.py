@@ -5,9 +5,9 @@
         answer = await facilitator.verify(payment, requirements)
         answer = await facilitator.settle(payment, requirements)
 
-Verification simulates on the pending state and moves no money. A payment is settled once, by
-chain, token, payer and nonce, and one caller gets its success. `Unavailable` means that nothing was
-sent and the result is unknown.
+Verification simulates the payment on the pending state and moves no money. Chain, token, payer and
+nonce identify a payment. It is settled once, and only one caller gets the success. `Unavailable`
+means that the result is unknown: repeat the call.
 """
 
 import asyncio
@@ -70,10 +70,10 @@ class Facilitator(AsyncClosing):
         return self
 
     async def close(self) -> None:
-        """Ends the maintenance, after payments in flight were recorded as the chain shows them.
+        """Stops the maintenance tasks and records the results of payments in flight.
 
-        Waits for their blocks for at most ``Rules.close_for`` seconds. Any facilitator of the store
-        continues with what is unfinished then.
+        Waits for their blocks for at most ``Rules.close_for`` seconds. Another facilitator with
+        this store continues with the payments that are still unfinished.
         """
         for task in self._tending:
             task.cancel()
@@ -100,10 +100,10 @@ class Facilitator(AsyncClosing):
     async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
         """Collects the payment once and returns the result. Raises Malformed or Unavailable.
 
-        Only one caller gets a success. If the settlement began with a ``claim``, it is the caller
-        with this claim, as often as it asks. Otherwise it is a caller without a claim, once: the
-        one that began it while it waits, then the first that asks. All others get
-        ``duplicate_settlement``.
+        Only one caller gets the success; all others get ``duplicate_settlement``. If the settlement
+        began with a ``claim``, every request with this claim gets the success. If it began without
+        a claim, one request without a claim gets the success, once: the request that began the
+        settlement, or the next request if the first no longer waits.
         """
         payer = None
         try:
@@ -158,9 +158,10 @@ class Facilitator(AsyncClosing):
     # --- the catalogue ----------------------------------------------------------------------------
 
     def _list(self, payment: Payment, offer: Requirements) -> None:
-        """Adds a paid resource to the catalogue if it asks to be listed.
+        """Adds a paid resource to the catalogue if the payment has the extension ``bazaar``.
 
-        The payer writes the wish, so its form is checked, and a listed resource keeps its seller.
+        The payer writes this extension, so its form is checked, and a payment to another recipient
+        does not replace a listed resource.
         """
         url, wish = payment.resource.get("url"), payment.extensions.get(BAZAAR)
         if not isinstance(url, str) or not isinstance(wish, dict):

@@ -27,8 +27,8 @@ from fastevm.payments.x402.reasons import Unavailable
 
 MOST_GRANTS: Final = 100_000  # kept in memory
 MOST_BYTES: Final = 256 * 1024 * 1024  # of answers kept in memory
-LONGEST_COPY: Final = 262_144  # bytes; longer answers are deleted soon after they were sent
-LONG_COPY_SECONDS: Final = 600.0  # until then: for payers whose connection broke
+LONGEST_COPY: Final = 262_144  # bytes; longer answers are deleted after LONG_COPY_SECONDS
+LONG_COPY_SECONDS: Final = 600.0  # enough for a payer to ask again after a broken connection
 BUSY_SECONDS: Final = 10.0
 SWEEP_SECONDS: Final = 60.0  # between deletions of expired grants
 
@@ -38,7 +38,7 @@ class Reply:
     """An HTTP response."""
 
     status: int
-    headers: Sequence[tuple[str, str]] = field(default=(), repr=False)  # cookies among them
+    headers: Sequence[tuple[str, str]] = field(default=(), repr=False)  # may contain cookies
     body: bytes = field(default=b"", repr=False)
 
 
@@ -59,11 +59,12 @@ class Phase(Enum):
 class Grant(Struct, frozen=True, kw_only=True):
     """A payment and its request.
 
-    ``key`` identifies the payment, ``request`` is a hash of the request. ``payload`` and ``secret``
-    are hashes: a caller presents the same payment, or knows its id, if they match. ``claim`` is the
-    random key with which the facilitator gives the result. ``holder`` is the paywall that has
-    worked on the grant since ``since``, or empty. ``proved`` is when the newest answered challenge
-    was made, in Unix milliseconds. ``receipt`` is the value of the payment response header.
+    ``key`` identifies the payment, ``request`` is a hash of the request. ``payload`` is a hash of
+    the signed payload, ``secret`` a hash of the payload and the payment's secret id: each can prove
+    that a caller is the payer (see `purchase`). ``claim`` is the random key for `Engine.settle`.
+    ``holder`` is the id of the paywall that works on the grant, or empty; ``since`` is when the
+    paywall last stored or renewed the grant. ``proved`` is when the newest answered challenge was
+    made, in Unix milliseconds. ``receipt`` is the value of the payment response header.
     """
 
     key: str
@@ -90,14 +91,14 @@ class Grants(Protocol):
     def add(self, grant: Grant) -> Grant | None:
         """Adds a grant. If the key exists, returns the existing grant unchanged.
 
-        Raises GrantsFull if there is no room without deleting a grant whose answer was not given.
+        Raises GrantsFull if the store is full of grants whose answer was not sent yet.
         """
         ...
 
     def put(self, grant: Grant, holder: str, proved: int | None = None) -> bool:
-        """Replaces the stored grant if ``holder`` holds it. Returns whether it did.
+        """Replaces the stored grant if ``holder`` holds it. Returns whether it was replaced.
 
-        ``proved``: the stored grant must also have this value of ``proved``.
+        With ``proved``, the stored grant must also have this value of ``proved``.
         """
         ...
 
@@ -111,17 +112,18 @@ class Grants(Protocol):
 
 
 class GrantsFull(Unavailable):
-    """There is no room for another payment. Nothing was charged: status 503."""
+    """The store of grants is full. Nothing was charged, and the answer is status 503."""
 
 
 class MemoryGrants:
-    """Grants in memory of one process. After a restart a paid answer cannot be given again.
+    """Grants in the memory of one process. After a restart a paid answer cannot be sent again.
 
     Several processes of a server, such as workers, need `FileGrants`: with grants of its own, each
     process answers 409 to the payments of the others.
 
-    If there are more than ``most`` grants, or more than ``most_bytes`` of answers, the oldest of
-    those whose answer was given go. Others stay until they expire, and new payments are refused.
+    Above ``most`` grants, the oldest grants whose answer was sent are deleted; above ``most_bytes``
+    of answers, the oldest answers that were sent. Other grants stay until they expire. If they fill
+    the memory, new payments are refused.
     """
 
     def __init__(
@@ -198,9 +200,9 @@ class MemoryGrants:
         self._bytes -= 0 if known is None else _length(known)
 
     def _check_room(self) -> None:
-        """Makes room for a grant: deletes the expired ones, or a tenth, the oldest given first.
+        """Deletes expired grants, or the oldest grants whose answer was sent if none has expired.
 
-        Raises GrantsFull.
+        Of the latter, deletes about a tenth of ``most``. Raises GrantsFull if the store stays full.
         """
         if len(self._grants) >= self.most:
             now = self._clock()
@@ -216,9 +218,9 @@ class MemoryGrants:
             raise GrantsFull("too many payments without an answer: try again later")
 
     def _forget_answers(self, newest: str) -> None:
-        """Deletes given answers until half of the limit is free, the oldest first.
+        """Deletes answers that were sent, the oldest first, until half of the limit is free.
 
-        Their grants stay, so that no payment gets a second answer.
+        Keeps their grants, so that no payment gets a second answer, and the answer of ``newest``.
         """
         for key, known in list(self._grants.items()):
             if self._bytes <= self.most_bytes // 2:
@@ -232,7 +234,7 @@ _COLUMNS: Final = (
     "key", "request", "payload", "secret", "claim", "holder", "since", "expires", "phase",
     "proved", "receipt", "status", "headers", "body",
 )  # fmt: skip
-OWN_TABLES: Final = frozenset({"payments", "grants"})  # the second: of older versions
+OWN_TABLES: Final = frozenset({"payments", "grants"})  # "grants": of older versions
 _INSERT: Final = f"INTO payments VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
@@ -247,7 +249,7 @@ class FileGrants:
         make_private(Path(path), OWN_TABLES)
         with closing(self._open()) as connection, connection:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("DROP TABLE IF EXISTS grants")  # of versions without proofs
+            connection.execute("DROP TABLE IF EXISTS grants")  # the table of an older version
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS payments (key TEXT PRIMARY KEY, request TEXT NOT NULL,"
                 " payload TEXT NOT NULL, secret TEXT NOT NULL, claim TEXT NOT NULL,"
@@ -328,7 +330,7 @@ def _replaceable(known: Grant, holder: str, proved: int | None) -> bool:
 
 
 def without_long_copy(grant: Grant, now: float) -> Grant:
-    """Returns the grant without a long answer that was made ``LONG_COPY_SECONDS`` ago."""
+    """Returns the grant; removes a long answer ``LONG_COPY_SECONDS`` after it was sent."""
     long = grant.phase is Phase.GIVEN and _length(grant) > LONGEST_COPY
     return replace(grant, reply=None) if long and grant.since <= now - LONG_COPY_SECONDS else grant
 
@@ -371,7 +373,7 @@ class PaymentLocks:
 
     @asynccontextmanager
     async def of(self, key: str) -> AsyncIterator[None]:
-        """Holds the lock of a payment in a ``with`` block."""
+        """Holds the lock of a payment in an ``async with`` block."""
         await self.acquire(key)
         try:
             yield

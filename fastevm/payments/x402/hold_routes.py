@@ -5,8 +5,8 @@
     POST /holds/ID/refund  {"amount": "1000000", "key": "return 1"}
     POST /holds/ID/void
 
-Amounts are token units as decimal text. ``key`` makes a repeated request safe. Status 202 means
-that the transaction is pending: repeat the request with the same key.
+Amounts are token units as decimal text. A request that repeats a ``key`` moves no money again.
+Status 202 means that the transaction is pending: repeat the request with the same key.
 """
 
 from asyncio import to_thread
@@ -39,7 +39,7 @@ Work = Callable[[ChainSettler, Order, Json], Awaitable[Movement]]
 
 
 class HoldRoutes:
-    """The routes for holds; callers must be authorized."""
+    """The routes for holds. They do not check the bearer token: `http.application` does."""
 
     def __init__(self, facilitator: Facilitator) -> None:
         self.facilitator = facilitator
@@ -55,7 +55,7 @@ class HoldRoutes:
         ]
 
     async def all(self, request: web.Request) -> web.Response:
-        """Returns a page of holds, by id."""
+        """Returns a page of holds, sorted by id."""
         after = request.query.get("after", "")
         found: list[Json] = []
         for settler in self.facilitator.settlers.values():
@@ -159,7 +159,11 @@ def _movement(movement: Movement) -> Json:
 
 
 def _refused(error: PaymentError) -> web.Response:
-    """Returns status 400 for a wrong request, 404, 409 if the escrow refuses, 503 without node."""
+    """Returns the answer to an error.
+
+    Status 400: the request is invalid; 404: there is no such hold; 503: the node does not answer;
+    409: any other refusal.
+    """
     status = 409
     if isinstance(error, UnknownOrder):
         status = 404

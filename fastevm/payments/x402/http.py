@@ -1,12 +1,13 @@
 """A facilitator over HTTP: /verify, /settle, /supported, /discovery/resources, /health, /holds.
 
-The bearer token is needed for everything but /health. Without a token /holds does not exist.
+If a bearer token is set, every request but /health must send it. If none is set, /holds does not
+exist.
 
 A caller that repeats /settle with the ``Idempotency-Key`` of its first request gets the same
-result. A success without that header is answered once.
+result. Without this header, a success is returned only once.
 
 A refused payment is answered with status 200, a malformed message with 400. Status 503 means that
-nothing was sent and the client should retry: it must not treat the payment as failed.
+the result is unknown: the client must repeat the request and not treat the payment as failed.
 """
 
 import hmac

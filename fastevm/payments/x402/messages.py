@@ -179,9 +179,9 @@ class Requirements(Struct, frozen=True, kw_only=True):
 class Payment:
     """A payment as the payer sends it. ``accepted``: the chosen offer, in version 2 only.
 
-    ``payload`` is parsed strictly and written in one spelling. So a payment has the same payload
-    however the payer spelled it, and facilitators receive only what was parsed. ``payer``
-    (20 bytes) and ``nonce`` (32 bytes) identify the payment on its chain and token.
+    ``payload`` is parsed strictly and normalised. So a payment has the same payload however the
+    payer encoded it, and facilitators receive only members that were parsed. ``payer`` (20 bytes)
+    and ``nonce`` (32 bytes) identify the payment on its chain and token.
     """
 
     version: int
@@ -194,7 +194,7 @@ class Payment:
     resource: Mapping[str, Any] = field(default_factory=dict)
     extensions: Mapping[str, Any] = field(
         default_factory=dict, repr=False
-    )  # may hold its secret id
+    )  # may contain the secret id
 
     def __post_init__(self) -> None:
         payload = read_payload(self.payload)
@@ -231,8 +231,8 @@ class Payment:
     def chooses(self, offered: Requirements) -> bool:
         """Whether the payer chose this offer.
 
-        A payment of version 2 repeats the offer. All members must be equal, and ``extra`` must
-        contain the members of the offer's. A payment of version 1 has only scheme and network.
+        A payment of version 2 repeats the offer. All members must be equal; only ``extra`` may have
+        more members than that of the offer. A payment of version 1 has only scheme and network.
         """
         if (self.scheme, self.chain_id) != (offered.scheme, offered.chain_id):
             return False
@@ -275,7 +275,8 @@ FINAL: Final = "final"  # member of a failed /settle: no money moved, and none w
 class Settled(Struct, frozen=True, kw_only=True):
     """The answer to /settle. ``settlement_pending`` is no failure: the result is not known yet.
 
-    ``final``: whether a failure is known to have moved no money, also by earlier requests.
+    ``final``: for a failure, whether it is certain that neither this request nor an earlier one
+    moved money.
     """
 
     chain_id: int
@@ -293,7 +294,7 @@ class Settled(Struct, frozen=True, kw_only=True):
 
     @property
     def pending(self) -> bool:
-        """Whether a transaction is pending, so that the payer must not sign another payment."""
+        """Whether the result is not known yet, so that the payer must not sign another payment."""
         return self.reason == "settlement_pending"
 
     def show(self, version: int) -> Json:
@@ -378,7 +379,7 @@ def as_address(members: Mapping[str, Any], name: str) -> str:
 
 
 def read_payload(payload: Mapping[str, Any]) -> Json:
-    """Returns a payload in its only spelling, without unknown members. Raises :class:`Malformed`.
+    """Returns the normalised payload, without unknown members. Raises :class:`Malformed`.
 
     Only EIP-3009 authorizations are supported, because their nonce identifies a payment.
     """

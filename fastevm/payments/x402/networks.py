@@ -31,7 +31,7 @@ def caip2(chain_id: int) -> str:
 
 
 def chain_of(network: str) -> int | None:
-    """Returns the chain id of a name of either version; None if it is no known EVM chain."""
+    """Returns the chain id of a name of either version; None for an unknown name."""
     if network.startswith(PREFIX):
         digits = network.removeprefix(PREFIX)
         return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 78 else None

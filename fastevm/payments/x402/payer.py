@@ -6,7 +6,8 @@
 
 A payer pays only in assets that have a limit in ``most``. It presents the same payment until the
 result is known: signing again could pay twice. If the server offers the extension
-``payment-identifier``, the payment gets a secret id, with which a lost answer is given again.
+``payment-identifier``, the payment gets a secret id. With this id the payer can request a lost
+answer again.
 """
 
 import asyncio
@@ -38,8 +39,8 @@ from fastevm.payments.x402.messages import (
 from fastevm.payments.x402.proofs import IDENTIFIER, SIGN_IN, SIGN_IN_HEADER, new_id
 from fastevm.payments.x402.proofs import answer as answer_challenge
 
-# Presentations of one payment while its result is unknown. With pauses of 1 s these are longer than
-# the 120 s after which a server's process continues what another one began.
+# How often one payment is presented while its result is unknown. With pauses of 1 s this takes
+# longer than 120 s, after which another process of the server takes over from one that stopped.
 ATTEMPTS: Final = 150
 MOST_NAMED: Final = 3  # offers named in an error
 PAUSE_SECONDS: Final = 1.0  # between presentations, unless the server sends Retry-After
@@ -181,7 +182,7 @@ class Payer:
     def prove(self, body: bytes, url: str) -> Presented | None:
         """Returns the header that answers the challenge of a 409; None if there is no challenge.
 
-        Send it together with the payment. Raises Malformed if the challenge is for another address.
+        Send it together with the payment. Raises Malformed if the challenge is for another URL.
         """
         extensions = as_object(strict_json(body), "body").get("extensions")
         if not isinstance(extensions, dict) or SIGN_IN not in extensions:
@@ -193,10 +194,10 @@ class Payer:
     ) -> Reply:
         """Returns the answer to a GET; pays if the server requires it.
 
-        Redirects are followed before the payment, which goes to the address that asked for it.
-        Afterwards they are returned, so that no other server gets the payment. ``presented``: a
-        payment of an earlier call, to continue with. Raises PaymentPending if the result is still
-        unknown after ``ATTEMPTS`` presentations.
+        Redirects are followed until a server asks for a payment. The payment goes only to the URL
+        that asked for it: a later redirect is returned, so that no other server gets the payment.
+        ``presented``: a payment of an earlier call, to continue with. Raises PaymentPending if the
+        result is still unknown after ``ATTEMPTS`` presentations.
         """
         if presented is None:
             first, url = await _get(session, url, {}, redirects=True)
@@ -239,7 +240,7 @@ def _pause(answer: Reply | None) -> float:
 async def _get(
     session: aiohttp.ClientSession, url: str, headers: Mapping[str, str], *, redirects: bool
 ) -> tuple[Reply, str]:
-    """Returns the answer and its address."""
+    """Returns the answer and its URL, which differs from ``url`` after a redirect."""
     async with session.get(url, headers=headers, allow_redirects=redirects) as answer:
         reply = Reply(answer.status, list(answer.headers.items()), await answer.read())
         return reply, str(answer.url)

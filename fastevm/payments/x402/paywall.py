@@ -55,11 +55,14 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 
 
 
 class Sale(Struct, frozen=True):
-    """What a route costs. ``upfront``: the payment is settled before the handler runs.
+    """What a route costs: the payer chooses one of the offers.
 
-    Its answer is final, also a 404; only one with status 500 or more is made again if the payer
-    repeats the request. Otherwise the handler runs first, and its answer waits until the payment is
-    settled. An answer with status 400 or more is then not charged.
+    By default the handler runs first, and its answer is sent after the payment is settled. An
+    answer with status 400 or more is not charged.
+
+    With ``upfront`` the payment is settled before the handler runs, so every answer is charged,
+    also a 404. After an answer with status 500 or more, the handler runs again if the payer repeats
+    the request.
     """
 
     offers: Sequence[Requirements]
@@ -82,21 +85,22 @@ class Paywall:
     """Charges for routes. ``routes`` maps ``"GET /path"`` or ``"/prefix/*"`` to a sale.
 
     The first route that matches counts. A path that frameworks may read in several ways, such as
-    ``/cheap/../report``, gets 400 if these have different prices. WebSockets of a sold path are
-    refused. An application may accept other spellings of a value (``/reports/07`` for an integer):
-    sell a parameterised route as a whole (``/reports/*``), not single values of it.
+    ``/cheap/../report``, gets 400 if they lead to different prices. WebSockets of a sold path are
+    refused. An application may accept several spellings of a value (``/reports/07`` for the integer
+    7): sell a parameterised route as a whole (``/reports/*``), not single values of it.
 
-    A route without a method sells all methods. Other standard methods of a sold path are free; an
-    unknown method is refused with 405, because many frameworks treat ``get`` as GET. A route may
-    name a method of its own, such as ``"QUERY /path"``.
+    A route without a method sells all methods. If a route names a method, the other standard
+    methods of its path are free. An unknown method is refused with 405, because many frameworks
+    treat ``get`` as GET. A route may name a non-standard method, such as ``"QUERY /path"``.
 
     CORS preflights need no payment. The application answers them, and its answer is sent without a
-    body. A route that sells OPTIONS, such as one without a method, has a handler for it, which must
-    not run unpaid: there the paywall answers a preflight, without CORS headers. To sell such
-    a route to web pages, put the CORS layer in front of the paywall.
+    body. If a route sells OPTIONS, as a route without a method does, its handler must not run
+    unpaid: the paywall then answers preflights itself, without CORS headers. To sell such a route
+    to web pages, put the CORS layer in front of the paywall.
 
-    ``resource_url``: the server's public address, such as ``https://api.example``; by default that
-    of the request. ``longest_request``: limit of a request's body in bytes; a longer one gets 413.
+    ``resource_url``: the server's public address, such as ``https://api.example``; by default it is
+    taken from the request. ``longest_request``: limit of a request's body in bytes; a longer body
+    gets 413.
     """
 
     def __init__(
@@ -126,9 +130,9 @@ class Paywall:
         return prices[0] if len(prices) == 1 else None
 
     def _prices(self, request: Request) -> list[Price]:
-        """Returns the different prices of the spellings of a path.
+        """Returns the distinct prices of a request, one for each reading of its path.
 
-        The first route that matches a spelling counts.
+        The first route that matches a reading counts.
         """
         # servers answer HEAD with the handler of GET
         method = "GET" if request.method == "HEAD" else request.method
@@ -150,9 +154,10 @@ class Paywall:
                 yield method, price
 
     def _refused(self, request: Request) -> Reply | None:
-        """Returns the answer to a request of a sold path that can be neither sold nor free.
+        """Returns the error for a request that must not reach the application, else None.
 
-        That is a path with several prices, a WebSocket, or an unknown method.
+        A request of a sold path is refused if the path has several prices, if it opens a WebSocket,
+        or if its method is unknown.
         """
         prices = self._prices(request)
         if len(prices) > 1:
@@ -181,7 +186,7 @@ class Paywall:
             return refused
         if _is_preflight(request) and any(self._sold(request)):
             if self.price_of(request) is not None:
-                return Reply(200, _PREFLIGHT)  # the handler sells its answer to OPTIONS too
+                return Reply(200, _PREFLIGHT)  # the handler must not run unpaid
             answer = await run()
             kept = [header for header in answer.headers if _OF_PREFLIGHTS.match(header[0])]
             return Reply(answer.status, kept)
@@ -222,8 +227,8 @@ class Paywall:
             renewal=self._renewal,
             required=lambda reason, receipt: self.required(request, sale, reason, receipt),
         )  # fmt: skip
-        # While the payer's request holds the lock, others who present the same payment are refused
-        # at once: they need not queue behind it.
+        # While a request holds the lock, callers that do not prove to be the payer are refused
+        # immediately instead of waiting for the lock.
         if self._locks.held(key) and (refusal := await purchase.refusal()) is not None:
             return refusal
         await self._locks.acquire(key)
@@ -233,7 +238,7 @@ class Paywall:
             self._locks.release(key)
 
     def _holder(self) -> str:
-        """Returns the id under which this process holds grants; another one after a fork."""
+        """Returns the id under which this process holds grants. It changes after a fork."""
         return f"{self._name}-{os.getpid()}"
 
     def url_of(self, request: Request) -> str:
@@ -266,11 +271,11 @@ def _payment_of(request: Request) -> Payment | None:
 
 
 def _spellings(request: Request) -> set[frozenset[str]]:
-    """Returns the paths that an application may take a path for.
+    """Returns the readings of a request's path: the paths that an application may take it for.
 
     Frameworks ignore a line feed at the end (``$`` of a regular expression matches before it),
-    double slashes, and a missing slash at the start; those that serve files also follow ``.`` and
-    ``..``. Each such spelling is a set of paths: with and without the mounted beginnings.
+    double slashes, and a missing slash at the start. Those that serve files also follow ``.`` and
+    ``..``. Each reading is a set of paths: with and without the prefixes of mounted applications.
     """
     paths = []
     for read in {request.path, request.repaired or request.path}:
@@ -285,7 +290,7 @@ def _spellings(request: Request) -> set[frozenset[str]]:
 
 
 def _inside(path: str, root: str) -> str:
-    """Returns the path below ``root``, which is a prefix of whole segments or nothing."""
+    """Returns the path below ``root``, or the path unchanged if it is not below ``root``."""
     root = root.rstrip("/")
     return path[len(root) :] if path == root or path.startswith(root + "/") else path
 

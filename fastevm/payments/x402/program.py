@@ -144,7 +144,7 @@ async def _has_escrow(settlers: list[ChainSettler]) -> bool:
 
 
 async def _tokens(node: NodeClient, wanted: list[str]) -> list[Token]:
-    """Returns the tokens to accept on a node's chain: the requested or else the known ones."""
+    """Returns the tokens to accept on a node's chain: ``wanted``, or all known tokens if empty."""
     chain_id = int(await node.call("eth_chainId"), 16)
     names = wanted or [row.symbol for row in KNOWN if row.chain_id == chain_id]
     if not names:

@@ -1,7 +1,7 @@
 """Proofs that a caller is the payer, for a payment that the chain has published.
 
-A settlement publishes everything in a payment header: payer, nonce, terms and signature. After it
-the header proves nothing. Two proofs never reach the chain:
+A settlement publishes everything in a payment header: payer, nonce, terms and signature. After the
+settlement the header proves nothing. Two proofs never reach the chain:
 
 - the id of the extension ``payment-identifier``, a secret that the payer chose for the payment;
 - a challenge that the payer's key signs, in the format of the extension ``sign-in-with-x``
@@ -42,9 +42,9 @@ LEAST_SECRET: Final = 22  # characters of an id that counts as a secret: 128 bit
 CHALLENGE_MS: Final = 300_000  # how long a challenge may be answered
 
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]{16,128}")  # of the extension's specification
-_NONCE: Final = re.compile(r"[0-9a-f]{44}")  # milliseconds (12 digits), then the challenge's tag
+_NONCE: Final = re.compile(r"[0-9a-f]{44}")  # Unix milliseconds (12 digits), then the HMAC tag
 
-# What a 402 says about the extension.
+# The declaration of ``payment-identifier`` in a 402.
 DECLARED: Final[Json] = {
     "info": {"required": False},
     "schema": {
@@ -143,8 +143,8 @@ def answered(header: str, secret: str, payment: Payment, url: str, now_ms: int) 
 def answer(extension: Any, private_key: bytes | str, url: str) -> str:
     """Signs a challenge; returns the value of ``SIGN_IN_HEADER``.
 
-    Raises Malformed if the challenge names another address than ``url``. Otherwise a site could
-    relay the challenge of another site and use the signature there.
+    Raises Malformed if the challenge is for another URL than ``url``. Without this check a site
+    could relay the challenge of another site and use the signature there.
     """
     members = as_object(extension, SIGN_IN)
     info = as_object(members.get("info"), "info")

@@ -3,8 +3,8 @@
 The first request that presents a payment needs a valid signature. Its grant binds the payment to
 this request. A later request with the payment gets an answer only if it comes from the payer:
 
-- Before the settlement starts, the same signature proves that, because only the payer and this
-  server have it.
+- Before the settlement starts, the same signature proves that, because only the payer, this server
+  and its facilitator have it.
 - Afterwards the payment's secret id proves it, or a signed challenge (see `proofs`).
 
 All other callers get a 409 and change nothing.
@@ -54,12 +54,12 @@ log: Final = logging.getLogger(__name__)
 RECEIPTS: Final = {2: "PAYMENT-RESPONSE", 1: "X-PAYMENT-RESPONSE"}
 KEPT: Final = 3_600.0  # seconds; minimum lifetime of a grant
 FAILURE: Final = 400  # lowest status of answers that are not charged
-SERVER_FAILURE: Final = 500  # lowest status of answers that are made again if charged upfront
-# A process that has not renewed its grants for so long is gone: another one may continue.
+SERVER_FAILURE: Final = 500  # lowest status after which an upfront handler may run again
+# If a process has not renewed a grant for so long, another process may take it over.
 HELD_SECONDS: Final = 120.0
 PRIVATE: Final = ("private", "no-store")  # Cache-Control that keeps an answer out of shared caches
-_QUOTED: Final = re.compile(r'="[^"]*"?')  # such as private="set-cookie", which is not private
-# Headers that single caches follow before Cache-Control (RFC 9213); "*" matches any beginning.
+_QUOTED: Final = re.compile(r'="[^"]*"?')  # private="set-cookie" keeps only this header private
+# Headers that some caches prefer to Cache-Control (RFC 9213); "*" matches any prefix.
 CACHE_HEADERS: Final = (
     "*-cache-control",  # CDN-, Cloudflare-CDN-, Netlify-CDN-, Vercel-CDN-, X-LiteSpeed-
     "edge-control", "*-edge-control",  # Akamai
@@ -74,9 +74,9 @@ Run = Callable[[], Awaitable[Reply]]
 class Request:
     """A request as the paywall needs it. Header names are in lower case.
 
-    ``root``: the beginning of the path that the application does not see, because it is mounted
-    below it or behind a proxy that removed it. ``mounts``: other such beginnings. ``repaired``: the
-    path as a server reads it that repairs broken percent-encodings; empty if none is broken.
+    ``root``: the prefix of the path that the application does not see, because it is mounted there
+    or a proxy removed the prefix. ``mounts``: other such prefixes. ``repaired``: the path with its
+    broken percent-encodings repaired, as some servers decode it; empty if none is broken.
     """
 
     method: str
@@ -90,7 +90,7 @@ class Request:
 
 
 def quoted(path: str) -> str:
-    """Returns a decoded path in the form that a URL has. Different paths have different forms."""
+    """Percent-encodes a decoded path for a URL. Different paths get different encodings."""
     return quote(path, safe="/:@!$&'()*+,;=~")
 
 
@@ -161,7 +161,7 @@ class Purchase(Struct):
         return await self._carry_on(mine, run)
 
     async def _given(self, grant: Grant, proved: int) -> Reply:
-        """Gives an answer again."""
+        """Sends a stored answer again."""
         if grant.reply is None:
             text = (
                 "the answer was given and is not kept any more: answers above "
@@ -208,7 +208,7 @@ class Purchase(Struct):
     # --- selling ----------------------------------------------------------------------------------
 
     async def _carry_on(self, grant: Grant, run: Run) -> Reply:
-        """Continues a grant that this process holds; releases it if that fails."""
+        """Continues the sale of a grant that this process holds; releases the grant on errors."""
         try:
             with self.renewal.of(self.key, self.holder):
                 return await self._sell(grant, run)
@@ -233,7 +233,7 @@ class Purchase(Struct):
         if grant.phase is Phase.SETTLING:
             settled = await self._settled(grant)
             if again and not (settled.success or settled.final):
-                # the facilitator speaks of this request; an earlier one may have moved the money
+                # this failure is of the current attempt; an earlier one may have moved the money
                 text = f"an earlier settlement had no clear result; now: {settled.reason}"
                 settled = replace(settled, reason=reasons.PENDING, message=text)
             receipt = encode_header(settled.show(self.payment.version))
@@ -329,7 +329,7 @@ class Purchase(Struct):
 
 
 def _is_for_caches(name: str) -> bool:
-    """Whether a header is addressed to single caches."""
+    """Whether a header is an instruction to some caches only, such as those of a CDN."""
     return any(fnmatchcase(name.lower(), pattern) for pattern in CACHE_HEADERS)
 
 

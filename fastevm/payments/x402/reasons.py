@@ -36,8 +36,9 @@ SPENT: Final = (
     DUPLICATE,
 )  # fmt: skip
 
-# How reasons begin that a facilitator finds before it sends a transaction, and what the exceptions
-# contain, which facilitators also give for a transaction whose end they do not know.
+# Prefixes of reasons that a facilitator finds before it sends a transaction. A reason that contains
+# a part of _AFTER is an exception: facilitators also return it if the result of a transaction is
+# unknown.
 _BEFORE: Final = ("eip6492_", "insufficient_", "invalid_", "missing_", "unsupported_")
 _AFTER: Final = (
     "broadcast", "confirm", "execut", "pending", "receipt", "settle", "state", "timed_out",
@@ -73,7 +74,7 @@ class Refused(PaymentError):
 
 
 class Unavailable(PaymentError):
-    """The facilitator cannot answer now and has sent nothing: status 503, never 402."""
+    """The facilitator cannot answer now, and the result is unknown: status 503, never 402."""
 
 
 def of_cause(cause: Reason, otherwise: str = SIMULATION) -> str:
@@ -82,10 +83,10 @@ def of_cause(cause: Reason, otherwise: str = SIMULATION) -> str:
 
 
 def moved_nothing(reason: str, transaction: str) -> bool:
-    """Whether a failed settlement of any vendor certainly moved no money, and never will.
+    """Whether it is certain that a failed settlement moved no money, and never will.
 
-    Only then may the payer sign again. A facilitator that gives up waiting, or that names a
-    transaction, does not know: somebody else may have submitted the payer's authorization.
+    Only then may the payer sign again. It is not certain if the facilitator stopped waiting or
+    names a transaction: somebody else may have submitted the payer's authorization.
     """
     if transaction or any(word in reason for word in _AFTER):
         return False

@@ -34,11 +34,11 @@ SETTLE_SECONDS: Final = 90.0
 
 
 class RemoteFacilitator:
-    """Calls a facilitator of any vendor. ``headers`` are sent with requests (``Authorization``).
+    """Calls a facilitator of any vendor. Sends ``headers``, such as ``Authorization``, each time.
 
-    A settlement without a clear answer is pending, not failed: so are failures that a facilitator
-    may report after it has sent a transaction, unless it says that they are final. A failure that
-    is found before sending is `Settled.final` only if the facilitator says so: an earlier request
+    A settlement without a clear answer is pending, not failed. So is a failure that a facilitator
+    may report after it has sent a transaction, unless the answer says that the failure is final. A
+    failure found before sending is `Settled.final` only if the answer says so: an earlier request
     may have sent the payment.
     """
 
@@ -152,7 +152,7 @@ async def _body_of(answer: aiohttp.ClientResponse) -> bytes:
 
 
 class _NoAnswer(Exception):
-    """It is unknown what happened."""
+    """The result of a request is unknown."""
 
 
 def _body(payment: Payment, offer: Requirements) -> Json:

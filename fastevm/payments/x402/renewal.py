@@ -1,6 +1,6 @@
-"""Shows other processes that this one still works on a payment.
+"""Renews grants, so that other processes see that this one still works on a payment.
 
-A thread does it, because a handler may block the event loop.
+A thread renews them, because a handler may block the event loop.
 """
 
 import logging
@@ -34,7 +34,7 @@ class Renewal:
     @contextmanager
     def of(self, key: str, holder: str) -> Iterator[None]:
         """Renews a grant until the block ends."""
-        if self._process != os.getpid():  # after a fork: what the parent holds is the parent's
+        if self._process != os.getpid():  # after a fork: the parent renews its own grants
             self._begin()
         with self._lock:
             self._held[key] = holder
@@ -59,5 +59,5 @@ class Renewal:
             for key, holder in held:
                 try:
                     self.grants.renew(key, holder, time.time())
-                except Exception:  # the store's; the next round tries again
+                except Exception:  # an error of the store; the next round tries again
                     log.exception("a payment that is worked on was not renewed")

@@ -88,7 +88,7 @@ def _request(environ: Environ) -> Request:
         for name in ("SCRIPT_NAME", "PATH_INFO")
     )
     if root and path and not path.startswith("/"):
-        path = "/" + path  # the application sees it alone, so it is a segment of its own
+        path = "/" + path  # the application reads PATH_INFO as a separate segment
     path = root + path
     query = environ.get("QUERY_STRING", "")
     base = application_uri({**environ, "SCRIPT_NAME": ""}).rstrip("/")
@@ -99,8 +99,8 @@ def _request(environ: Environ) -> Request:
 def _body(environ: Environ, reader: BodyReader) -> bytes:
     """Returns the complete body. Raises `BadBody`.
 
-    Without a length, the end of the body is known only if the server terminates its input; others,
-    such as wsgiref, do not decode chunked bodies.
+    Without Content-Length, the end of the body is known only if the server terminates its input
+    (``wsgi.input_terminated``). Servers that do not, such as wsgiref, do not decode chunked bodies.
     """
     chunked = "HTTP_TRANSFER_ENCODING" in environ
     if reader.length is None and not environ.get("wsgi.input_terminated"):
@@ -125,7 +125,7 @@ def _run(app: Application, environ: Environ, body: bytes) -> Reply:
 
     copy = {**environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
     copy.pop("HTTP_TRANSFER_ENCODING", None)  # the server has decoded it
-    copy.pop("wsgi.file_wrapper", None)  # a server's wrapper may be sent by the server only
+    copy.pop("wsgi.file_wrapper", None)  # only the server itself can send its wrapper
     parts = app(copy, start_response)
     try:
         for part in parts:
@@ -135,7 +135,7 @@ def _run(app: Application, environ: Environ, body: bytes) -> Reply:
         if close is not None:
             close()
     for name, value in started[1]:
-        f"{name}{value}".encode("latin-1")  # PEP 3333; a server cannot send others
+        f"{name}{value}".encode("latin-1")  # PEP 3333: raises for letters that a server cannot send
     return Reply(int(started[0].split(" ", 1)[0]), list(started[1]), written.whole())
 
 
