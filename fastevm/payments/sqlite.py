@@ -44,19 +44,34 @@ AUDIT_COLUMNS: Final = [
 ]
 
 
+@contextmanager
+def store_errors(path: str) -> Iterator[None]:
+    """Turns SQLite's errors into StoreUnavailable and StoreError, but for violated constraints."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.OperationalError as error:
+        raise StoreUnavailable(f"store {path}: {error}") from None
+    except sqlite3.Error as error:
+        raise StoreError(f"store {path}: {error}") from None
+
+
 class SqliteConnection:
     """A connection inside the only write transaction."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        self._connection, self._path = connection, path
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Runs one statement."""
-        return self._connection.execute(statement, values)
+        with store_errors(self._path):
+            return self._connection.execute(statement, values)
 
     def executemany(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         """Runs one statement for each row of values."""
-        self._connection.executemany(statement, values)
+        with store_errors(self._path):
+            self._connection.executemany(statement, values)
 
     def lock(self, name: str) -> None:
         """Does nothing: a write transaction locks the whole file."""
@@ -94,23 +109,19 @@ class SqliteDatabase:
     def transaction(self) -> Iterator[SqliteConnection]:
         """An atomic write transaction; it waits for other writers before its first statement."""
         with self._lock:
-            self._run("BEGIN IMMEDIATE")
+            connection = SqliteConnection(self._connection, self.path)
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                yield SqliteConnection(self._connection)
+                yield connection
+                connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # a full disk has ended it already
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._run("COMMIT")
-
-    def _run(self, statement: str) -> None:
-        try:
-            self._connection.execute(statement)
-        except sqlite3.OperationalError as error:
-            raise StoreUnavailable(f"store {self.path}: {error}") from None
 
     def read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Returns the rows of one SELECT."""
-        with self._lock:
+        with self._lock, store_errors(self.path):
             return self._connection.execute(statement, values).fetchall()
 
     def watch(self) -> "SqliteWatch":
@@ -119,7 +130,7 @@ class SqliteDatabase:
 
     def changes(self) -> tuple[int, int]:
         """Returns two counters: of changes by other connections, and of changes by this one."""
-        with self._lock:
+        with self._lock, store_errors(self.path):
             (others,) = self._connection.execute("PRAGMA data_version").fetchone()
             return others, self._connection.total_changes
 

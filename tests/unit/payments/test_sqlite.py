@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from fastevm.payments import open_store
-from fastevm.payments.errors import StoreError
+from fastevm.payments.errors import StoreError, StoreUnavailable
+from fastevm.payments.sqlite import SqliteDatabase
 from fastevm.payments.x402.grants import FileGrants
 
 
@@ -67,3 +68,40 @@ def test_new_empty_and_own_files_become_private(tmp_path: Path, opened: Opener) 
         opened(path)
         assert mode_of(path) == 0o600
         path.chmod(0o644)
+
+
+def test_a_full_disk_is_an_error_of_the_store_and_changes_nothing(tmp_path: Path) -> None:
+    database = SqliteDatabase(str(tmp_path / "orders.db"))
+    (pages,) = database.read("PRAGMA page_count")[0]
+    database.read(f"PRAGMA max_page_count = {pages + 1}")
+    with (
+        pytest.raises(StoreUnavailable, match=r"store .*orders\.db: database or disk is full"),
+        database.transaction() as connection,
+    ):
+        connection.execute("CREATE TABLE filler (bytes BLOB)")
+        connection.execute("INSERT INTO filler VALUES (zeroblob(1000000))")
+    database.read("PRAGMA max_page_count = 100000")
+    with database.transaction() as connection:
+        connection.execute("CREATE TABLE filler (bytes BLOB)")
+    assert database.read("SELECT * FROM filler") == []
+    database.close()
+
+
+def test_a_damaged_file_and_a_closed_store_are_errors_of_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "orders.db"
+    database = SqliteDatabase(str(path))
+    with database.transaction() as connection:
+        connection.execute("CREATE TABLE filler (bytes BLOB)")
+        connection.execute("INSERT INTO filler VALUES (zeroblob(100000))")
+    database.close()
+    database = SqliteDatabase(str(path))
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"store .*orders\.db"):
+            database.read("SELECT sum(length(bytes)) FROM filler")
+    database.close()
+    with pytest.raises(StoreError, match="closed database"):
+        database.read("SELECT 1")
+    with pytest.raises(StoreError, match="closed database"), database.transaction():
+        pass
