@@ -114,7 +114,7 @@ async def test_axe_finds_nothing(browser: Browser, url: str) -> None:
                 assert await page.violations() == [], (path, theme, size)
 
 
-def test_the_list_for_language_models_has_every_page() -> None:
+async def test_the_list_for_language_models_has_every_page() -> None:
     listed = re.findall(r"^- \[[^]]+\]\(([^)]*)\)", (SITE / "llms.txt").read_text(), re.MULTILINE)
     pages = {path.parent.relative_to(SITE) for path in SITE.rglob("index.html")}
     assert {Path(address) for address in listed} == pages
