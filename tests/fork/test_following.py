@@ -166,7 +166,7 @@ def test_a_machine_that_lags_moves_no_head(upstream: ServerThread, proxy: Proxy)
         newer += [hex_bytes(chain.canonical_hash(each) or b"") for each in (number, number - 1)]
         proxy.endpoint = faulty.OldHead(number - 2, hex_bytes(old.hash), newer)
         stale = "upstream_stale_heads_total"
-        wait_for(lambda: node.metrics()[stale] >= 3, MAX_WAIT, "no old head was told")
+        wait_for(lambda: node.metrics()[stale] >= 3, MAX_WAIT, "no old head was reported")
         make_block(upstream, 3)
         in_step(upstream, node)
         assert there.call("eth_blockNumber") == hex(node.chain.head.number)

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.max_wait import MAX_WAIT
+
 from .sources import ROOT, files, shown
 
 # Calls whose last positional argument is a time limit, and those that take it as ``timeout``.
@@ -64,7 +66,7 @@ def found() -> list[str]:
         for path in files(".py", under=("tests",))
         if not shown(path).startswith(OTHERS) and "node_modules" not in path.parts
         for line, name, value in limits(ast.parse(path.read_text()))
-        if value >= 1 and value < 300 and (shown(path), name, value) not in WANTED
+        if 1 <= value < MAX_WAIT and (shown(path), name, value) not in WANTED
     ]
 
 
