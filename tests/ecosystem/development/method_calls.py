@@ -181,10 +181,8 @@ CHANGES: Final[tuple[Call, ...]] = (
     ("anvil_setNextBlockTimestamp", ["$later"]),
     ("anvil_setTime", ["$later"]),
     ("anvil_snapshot", []),
-    # Before the other: anvil may mine what that sends after its answer, and after the return to a
-    # snapshot.
-    ("eth_sendRawTransactionSync", ["$raw"]),
     ("eth_sendRawTransaction", ["$raw"]),
+    ("eth_sendRawTransactionSync", ["$raw"]),
     ("eth_sendTransaction", [PAYMENT]),
     ("eth_sendTransactionSync", [PAYMENT]),
     ("eth_sendUnsignedTransaction", [PAYMENT | {"from": "$nobody", "value": "0x0"}]),

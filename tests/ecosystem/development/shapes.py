@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -162,6 +163,19 @@ def title(call: Call) -> str:
     return f"{method}:{tracer}" if tracer else method
 
 
+def wait_for_empty_pool(node: JsonRpcClient) -> None:
+    """Wait until what was sent is mined and out of the pool.
+
+    anvil removes a transaction from its pool after it gave the receipt, and refuses the same one
+    until then, also after a return to a snapshot.
+    """
+    end = time.monotonic() + MAX_WAIT
+    while any(int(count, 16) for count in node.call("txpool_status").values()):
+        if time.monotonic() > end:
+            raise TimeoutError("the pool keeps transactions that no block takes")
+        time.sleep(0.01)
+
+
 def shapes(name: str) -> list[tuple[str, Shape]]:
     """The shape of every answer of a node that is started for it."""
     with running(NODES[name]()) as process:
@@ -175,6 +189,7 @@ def shapes(name: str) -> list[tuple[str, Shape]]:
         for call in CHANGES:
             mark = node.call("evm_snapshot")
             found.append(shown(call))
+            wait_for_empty_pool(node)
             node.call("evm_revert", mark)
         return [*found, *(shown(call) for call in LAST)]
 
