@@ -18,7 +18,8 @@ cdef bint recover_address(
 
 
 cdef extern from "fastevm/core/crypto/secp256k1_many.h" nogil:
-    # A signature with r and s in 1 .. n - 1; 64-bit words, least significant first.
+    # A signature to recover from; r and s are in 1 .. n - 1. Numbers have four 64-bit words, least
+    # significant first.
     ctypedef struct Recovery "fe_recovery":
         uint64_t z[4]             # the hash
         uint64_t r[4]

@@ -143,7 +143,7 @@ cdef extern from "fastevm/core/crypto/secp256k1_lanes.h" nogil:
 
 
 cdef enum:
-    LEAST_TOGETHER = 3            # eight lanes take about as long as two recoveries
+    LEAST_TOGETHER = 3  # fewest signatures for lanes, which take about as long as two recoveries
     LANES_UNKNOWN = 0             # not checked yet
     LANES_OPENING = 1             # a thread prepares the vector code; others use libsecp256k1
     LANES_OPEN = 2

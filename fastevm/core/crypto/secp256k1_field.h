@@ -42,7 +42,7 @@ FE_IFMA_INLINE void fe_tidy(fe_num* r) {
     FE_CARRY(v[4], v[3])
 }
 
-/* Ten columns of a product, of up to 56 bits each, reduced to a number. */
+/* Reduces a product, given as ten columns of up to 56 bits each, to a number. */
 FE_IFMA_INLINE void fe_reduce(fe_num* r, fe_vec* t) {
     const fe_vec fold = FE_ALL(FE_FOLD260);
     fe_vec over = FE_VEC_ZERO();
@@ -86,8 +86,8 @@ FE_IFMA static void fe_mul(fe_num* r, const fe_num* a, const fe_num* b) {
     fe_reduce(r, t);
 }
 
-/* Each product of different limbs once. The columns are doubled: a doubled limb would have 53
-   bits. */
+/* Computes each product of different limbs once, and doubles the columns instead of a limb: a
+   doubled limb would have 53 bits. */
 FE_IFMA static void fe_sqr(fe_num* r, const fe_num* a) {
     fe_vec t[2 * FE_LIMBS];
 #pragma GCC unroll 10
@@ -186,7 +186,7 @@ FE_IFMA static void fe_root(fe_num* r, const fe_num* a) {
     fe_sqr_times(r, &x223, 2);
 }
 
-/* a^(p - 2): the inverse, 0 of 0. */
+/* a^(p - 2): the inverse of a, or 0 if a is 0. */
 FE_IFMA static void fe_inverse(fe_num* r, const fe_num* a) {
     fe_num x223, x22, x2;
     fe_ones(&x223, &x22, &x2, a);
@@ -216,7 +216,7 @@ FE_IFMA static void fe_put(fe_num* r, int lane, const uint64_t words[4]) {
     for (int i = 0; i < FE_LIMBS; i++) ((fe_lane*)&r->v[i])[lane] = limbs[i];
 }
 
-/* The number of a lane, reduced. */
+/* Stores the reduced number of a lane in `words`. */
 FE_IFMA static void fe_take(uint64_t words[4], const fe_num* a, int lane) {
     uint64_t l[FE_LIMBS];
     for (int i = 0; i < FE_LIMBS; i++) l[i] = ((const fe_lane*)&a->v[i])[lane];

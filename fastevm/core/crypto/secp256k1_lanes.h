@@ -31,7 +31,7 @@ typedef struct {
     fe_num x, y, z;
 } fe_point;
 
-/* x, lambda's x and y of the odd multiples of G, in limbs. */
+/* An odd multiple of G in limbs: its x, the x of lambda times the multiple, and y. */
 typedef struct {
     uint64_t limb[3][FE_LIMBS];
     uint64_t unused;
@@ -57,7 +57,7 @@ FE_IFMA static void fe_double(fe_point* r, const fe_point* p) {
     fe_less(&r->y, &f, 0, &c, 3);
 }
 
-/* r = p + q, where `scale` is q's 1 / Z (NULL: 1). Stores the factor of Z in `ratio`. */
+/* r = p + q. `scale` is 1 / Z of q (NULL: 1). `ratio` receives Z of r divided by Z of p. */
 FE_IFMA static void fe_mixed(fe_point* r, const fe_point* p, const fe_affine* q,
                              const fe_num* scale, fe_num* ratio) {
     fe_num z, zz, u, s, h, hh, d, t;
@@ -85,7 +85,7 @@ FE_IFMA static void fe_mixed(fe_point* r, const fe_point* p, const fe_affine* q,
     *ratio = h;
 }
 
-/* The odd multiples of a point, all with the same Z, which it returns. */
+/* Computes the odd multiples of a point. All have the same Z, which is stored in `z`. */
 FE_IFMA static void fe_multiples(fe_affine* out, fe_num* z, const fe_affine* point) {
     fe_num ratios[FE_R_POINTS], square, scale;
     fe_point twice, next;
@@ -94,7 +94,7 @@ FE_IFMA static void fe_multiples(fe_affine* out, fe_num* z, const fe_affine* poi
     next.y = point->y;
     fe_set(&next.z, 1);
     fe_double(&twice, &next);
-    /* On the curve where this Z is 1, twice the point has simple coordinates. */
+    /* On the isomorphic curve where this Z is 1, the doubled point is affine. */
     step.x = twice.x;
     step.y = twice.y;
     fe_sqr(&square, &twice.z);
@@ -134,7 +134,8 @@ FE_IFMA static void fe_fetch(fe_num* r, int part, fe_vec index) {
     for (int i = 0; i < FE_LIMBS; i++) r->v[i] = FE_VEC_GATHER(offset, from + i);
 }
 
-/* The digits of a window in all lanes: the index of the multiple, and a mask of negative digits. */
+/* Stores the index of the multiple for a window's digit in each lane, and returns the mask of
+   negative digits. */
 FE_IFMA static fe_mask fe_digits(fe_vec* index, const fe_half* halves, int at, int bits,
                                   int last) {
     long long found[FE_LANES];
@@ -175,7 +176,7 @@ typedef struct {
     fe_half g[2][FE_LANES], r[2][FE_LANES]; /* both halves of each scalar */
 } fe_halves;
 
-/* -z / r and s / r, with one inversion for all lanes. */
+/* Computes -z / r and s / r of all lanes with one inversion. */
 static void fe_scalars_of(fe_halves* out, const fe_recovery* jobs) {
     fe_scalar products[FE_LANES], inverse, r, one, u;
     memcpy(products[0].d, jobs[0].r, sizeof r.d);
@@ -239,7 +240,7 @@ FE_IFMA static void fe_add_g(fe_point* sum, const fe_num* scale, const fe_halves
     }
 }
 
-/* Eight recoveries. The caller handles lanes that are not found with complete formulas. */
+/* Recovers eight keys. The caller recovers lanes without `found` with complete formulas. */
 FE_IFMA static void fe_recover_eight(fe_recovery* jobs) {
     fe_affine point, multiples[FE_R_POINTS];
     fe_halves halves;

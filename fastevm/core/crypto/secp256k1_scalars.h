@@ -16,8 +16,9 @@ static const fe_scalar FE_ORDER = {
 /* 2^256 - n */
 static const uint64_t FE_ORDER_FOLD[3] = {0x402DA1732FC9BEBFULL, 0x4551231950B75FC4ULL, 1};
 
-/* The short vectors (A1, -B1) and (A2, A1) of the lattice of all (x, y) with x + y * lambda = 0
-   modulo n, where lambda is a cube root of 1; and n's reciprocal times them, by 2^384. */
+/* (A1, -B1) and (A2, A1) are the short vectors of the lattice of all (x, y) with x + y * lambda
+   = 0 modulo n, where lambda is a cube root of 1. FE_G1 and FE_G2 are A1 and B1 times 2^384 / n,
+   rounded. */
 static const uint64_t FE_A1[2] = {0xE86C90E49284EB15ULL, 0x3086D221A7D46BCDULL};
 static const uint64_t FE_B1[2] = {0x6F547FA90ABFE4C3ULL, 0xE4437ED6010E8828ULL};
 static const uint64_t FE_A2[3] = {0x57C1108D9D44CFD8ULL, 0x14CA50F7A8E2F3F6ULL, 1};
@@ -54,7 +55,7 @@ static inline uint64_t fe_word_mul(uint64_t* r, uint64_t a, uint64_t b, uint64_t
     return (uint64_t)(t >> 64);
 }
 
-/* r += the folded bits above 2^256; returns the new bits above 2^256. */
+/* r += the folded bits above 2^256; stores the new bits above 2^256 in `over`. */
 static inline void fe_scalar_fold(uint64_t* r, const uint64_t* above, int words, uint64_t* over) {
     uint64_t sum[8] = {r[0], r[1], r[2], r[3]};
 #pragma GCC unroll 4
@@ -139,7 +140,8 @@ static inline void fe_half_of(fe_half* half, uint64_t words[4]) {
     memcpy(half->d, words, sizeof half->d);
 }
 
-/* k = first + second * lambda modulo n, both odd, so no window of theirs is zero. */
+/* Splits k = first + second * lambda modulo n. Both halves are odd, so no window of a half is
+   zero. */
 static void fe_split(const fe_scalar* k, fe_half* first, fe_half* second) {
     uint64_t c1[2], c2[2], product[5], x[4], y[4] = {0};
     const uint64_t a1[4] = {FE_A1[0], FE_A1[1]}, b1[4] = {FE_B1[0], FE_B1[1]};
@@ -155,7 +157,8 @@ static void fe_split(const fe_scalar* k, fe_half* first, fe_half* second) {
     fe_add256(y, y, product);
     fe_words_mul(product, c2, 2, FE_A1, 2);
     fe_sub256(y, y, product);
-    /* (A1, -B1) has parities (odd, odd), (A2, A1) has (even, odd). */
+    /* Adding a vector of the lattice changes parities: (A1, -B1) is (odd, odd), (A2, A1) is
+       (even, odd). */
     if (!(x[0] & 1)) {
         fe_add256(x, x, a1);
         fe_sub256(y, y, b1);

@@ -154,7 +154,7 @@ class Header(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def prev_randao(self) -> bytes:
-        """The beacon chain's randomness (EIP-4399), which replaces the mix hash."""
+        """The beacon chain's randomness, which ``mix_hash`` contains after the merge (EIP-4399)."""
         return self.mix_hash
 
     @cached_property
@@ -223,8 +223,8 @@ class BlockEnvironment(Struct, frozen=True, kw_only=True):
     """The block context of a call. Fees are in wei, ``timestamp`` in seconds.
 
     ``l1_number``: the result of NUMBER on Arbitrum; if 0, NUMBER returns ``number``.
-    ``header_base_fee``: the block's base fee, for Arbitrum's precompiles, if ``base_fee`` is 0
-    because the call offers no price; else 0.
+    ``header_base_fee``: the base fee that Arbitrum's precompiles see if the call offers no price
+    and ``base_fee`` is therefore 0; else 0.
     """
 
     coinbase: bytes

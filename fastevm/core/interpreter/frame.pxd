@@ -1,4 +1,4 @@
-# What the dispatch loop does for every opcode: gas, stack bounds, jumps, saved registers.
+# Steps that the dispatch loop makes for every opcode: gas, stack bounds, jumps, saved registers.
 #
 # These functions are inlined into the loop with constants for cost, need and grow, so that the
 # compiler keeps the locals in registers and folds the tests. `Frame` itself is declared in
@@ -81,9 +81,9 @@ cdef inline void restore(Frame* f, Status status) noexcept nogil:
         f.gas += f.schedule.gas[f.pc[0]]
 
 
-# Pauses at a back-edge at the host's request. Only gas has changed, and the op is executed again
-# from its start. `restore` refunds the static price of the op at pc; this function refunds the gas
-# of the ops fused with it.
+# Pauses at a back-edge at the host's request. Only the gas has changed, and the op is executed
+# again from its start. `restore` refunds the static price of the op at pc; this function refunds
+# the other ops that the loop fused with it.
 cdef inline Status pause_at_jump(Frame* f, int landing) noexcept nogil:
     cdef uint8_t op = f.pc[0]
     if atomic_load_int(<const int*>f.cancel) == CANCEL_REQUEST:
@@ -91,7 +91,7 @@ cdef inline Status pause_at_jump(Frame* f, int landing) noexcept nogil:
     if op == JUMP:
         f.gas += landing
     elif op == PUSH2:
-        f.gas += f.schedule.gas[f.pc[3]]  # of JUMP or JUMPI
+        f.gas += f.schedule.gas[f.pc[3]]  # price of the fused JUMP or JUMPI
         if f.pc[3] == JUMP:
             f.gas += landing
     elif op == ISZERO:
@@ -99,12 +99,12 @@ cdef inline Status pause_at_jump(Frame* f, int landing) noexcept nogil:
     return SUSPENDED
 
 
-# The status of an op whose read from the world returned NULL or False.
+# Returns the status of an op whose read from the world returned NULL or False.
 cdef inline Status missing(const Frame* f) noexcept nogil:
     return OUT_OF_MEMORY if f.world.need == WORLD_OUT_OF_MEMORY else NEEDS_STATE
 
 
-# The status of an op after a journaled write: RUNNING if `done`, else OUT_OF_MEMORY.
+# Returns the status of an op after a journaled write: RUNNING if `done`, else OUT_OF_MEMORY.
 cdef inline Status written(bint done) noexcept nogil:
     return OUT_OF_MEMORY if unlikely(not done) else RUNNING
 
@@ -113,8 +113,8 @@ cdef inline bint is_jumpdest(const Frame* f, uint64_t at) noexcept nogil:
     return at < f.code_size and ((f.jumpdests[at >> 3] >> (at & 7)) & 1) != 0
 
 
-# RUNNING if `at` (an offset in the code) is a JUMPDEST. For a jump backwards also checks the cancel
-# flag of the host.
+# Returns RUNNING if `at` (an offset in the code) is a JUMPDEST, else INVALID_JUMP. A jump backwards
+# also checks the cancel flag of the host.
 cdef inline Status check_jump(const Frame* f, uint64_t at, const uint8_t* pc) noexcept nogil:
     if unlikely(not is_jumpdest(f, at)):
         return INVALID_JUMP

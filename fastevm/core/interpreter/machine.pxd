@@ -50,11 +50,11 @@ cdef struct BlockContext:
     uint64_t slot_number     # slot of the beacon chain (EIP-7843)
     const Hash* ancestors    # hashes of the preceding blocks, parent first, at most 256
     uint32_t ancestor_count  # the world's reader provides older hashes
-    uint64_t l1_number       # Arbitrum: what NUMBER returns; 0: NUMBER returns `number`
+    uint64_t l1_number       # Arbitrum: the result of NUMBER; 0: NUMBER returns `number`
     Word header_base_fee     # the header's base fee if a call sees 0 in `base_fee`; else 0
 
 
-# What NUMBER returns.
+# Returns the result of NUMBER.
 cdef inline uint64_t visible_number(const BlockContext* block) noexcept nogil:
     return block.number if block.l1_number == 0 else block.l1_number
 
@@ -71,7 +71,7 @@ cdef struct TransactionContext:
 # machine owns the array.
 cdef struct PrecompileMove:
     Address address
-    uint32_t precompile      # what runs at the address: 0x01..0x11, 0x12 = P256VERIFY, 0 = nothing
+    uint32_t precompile      # number to run: 0x01..0x11, 0x12 = P256VERIFY, 0 = no precompile
 
 
 cdef enum:
@@ -150,14 +150,15 @@ cdef struct StateGas:
     int64_t charged          # paid by the caller for the account that the frame creates
 
 
-# What comparisons of a member of the block context say about it: none of them has another outcome
-# while the member is at least `low` and at most `high` (UINT64_MAX: unbounded).
+# A range for a member of the block context. Every comparison that the code has made has the same
+# outcome for all values from `low` to `high` (UINT64_MAX: unbounded).
 cdef struct Span:
     uint64_t low
     uint64_t high
 
 
-# Members whose reads are not marked if the code only compares them: see ops/spans.pyx.
+# Members that code often only compares. A comparison narrows the span and sets no bit in
+# `environment_reads`: see ops/spans.pyx.
 cdef struct ContextSpans:
     Span timestamp
     Span number
@@ -197,7 +198,7 @@ cdef struct Machine:
     KeccakCache keccak_cache  # digests computed so far, kept between messages
     # --- reads of the block context; the host clears these members ---
     uint32_t environment_reads  # bits of EnvironmentRead
-    ContextSpans* spans      # NULL: every read of their members sets its bit
+    ContextSpans* spans      # NULL: every read of these members sets its bit
     uint64_t oldest_hash     # block number; valid if READS_BLOCK_HASH is set
     uint64_t newest_hash     # block number; valid if READS_BLOCK_HASH is set
     # --- detail of the last halt, for error messages like those of geth ---
@@ -216,8 +217,8 @@ cdef void machine_idle(Machine* m) noexcept nogil
 # Drops an unfinished message. Does not roll back the world.
 cdef void machine_abandon(Machine* m) noexcept nogil
 # Starts a message: transfers the value and opens the first frame. Returns RUNNING, a request, or
-# the final status of a message that ends here (to a precompile or an account without code). Does
-# not charge intrinsic gas or change the nonce of the sender.
+# the final status if the message needs no code (a call of a precompile or of an account without
+# code). Does not charge intrinsic gas or change the nonce of the sender.
 cdef Status machine_start(Machine* m, const Message* message) noexcept nogil
 # Runs the message until it ends or makes a request. After satisfying the request, call it again.
 cdef Status machine_run(Machine* m) noexcept nogil

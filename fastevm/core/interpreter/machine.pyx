@@ -157,7 +157,7 @@ cdef bint creates(const Frame* f) noexcept nogil:
     return f.kind == CREATE_MESSAGE or f.kind == CREATE2_MESSAGE
 
 
-# The number of the precompile at the address (see PrecompileMove), or 0.
+# Returns the number of the precompile at the address (see PrecompileMove), or 0.
 cdef uint32_t find_precompile(const Machine* m, const Address* address) noexcept nogil:
     cdef uint32_t found
     cdef size_t i
@@ -248,7 +248,7 @@ cdef Status status_of_native(const NativeCall* call) noexcept nogil:
 # and returns NEEDS_STATE: the next machine_run calls this function again.
 cdef Status run_native(Machine* m, Frame* f) noexcept nogil:
     cdef NativeCall call
-    cdef Checkpoint before  # after the value has moved
+    cdef Checkpoint before  # taken after the value transfer
     cdef uint64_t log_index = m.world.log_index
     cdef Status status
     memset(&before, 0, sizeof(before))
@@ -422,8 +422,8 @@ cdef bint undo_frame(Machine* m, Frame* f, Status status) noexcept nogil:
     return keep_touch(m)
 
 
-# Whether a frame failed because its code is a Stylus program (WebAssembly on Arbitrum), which
-# starts with an undefined opcode. Then names it in `m.refused`.
+# Returns whether a frame failed because its code is a Stylus program (WebAssembly on Arbitrum),
+# which starts with an undefined opcode. If so, sets `m.refused`.
 cdef bint refuses_stylus(Machine* m, const Frame* f, Status status) noexcept nogil:
     if status != UNDEFINED_OPCODE or not allows_stylus(m.schedule) or f.pc != f.code:
         return False

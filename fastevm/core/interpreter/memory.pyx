@@ -8,8 +8,8 @@ from fastevm.core.interpreter.status cimport OUT_OF_MEMORY
 from fastevm.core.primitives.buffer cimport buffer_reserve
 
 
-# Corrects the frames' pointers after the buffer has moved: to their memory, and to call data in the
-# caller's memory. `before`: the old address of the buffer.
+# Corrects the frames' pointers after the buffer has moved: those to their memory, and those to call
+# data in the caller's memory. `before`: the old address of the buffer.
 cdef void memory_moved(Machine* m, const uint8_t* before) noexcept nogil:
     cdef uint32_t i
     cdef Frame* f

@@ -94,7 +94,9 @@ cdef void refund_state_gas(Frame* f, int64_t amount) noexcept nogil:
 
 
 cdef void credit(StateGas* s, int64_t amount) noexcept nogil:
-    """Credits at most the state gas that the frame used. An ancestor paid the rest (pending)."""
+    """Credits at most the state gas that the frame used. The rest stays `pending`: an ancestor paid
+    it.
+    """
     cdef int64_t part = min(amount, s.used)
     s.left += part
     s.used -= part

@@ -96,7 +96,7 @@ cdef bint native_set_code(
     NativeCall* call, Account* account, const uint8_t* code, size_t size
 ) noexcept nogil
 
-# The functions below add logs and change accounts without these charges and without warm marks.
+# The functions below add logs and change accounts without charges and without warm marks.
 cdef bint native_put_log(
     NativeCall* call, const Address* address, const Word* topics, uint32_t count,
     const uint8_t* data, size_t size,

@@ -15,7 +15,7 @@
 
 typedef __int128 fe_i128;
 
-/* The effect of n steps on (a, b), times 2^n: (f0 a + g0 b, f1 a + g1 b). */
+/* The effect of n steps on (a, b), multiplied by 2^n: (f0 a + g0 b, f1 a + g1 b). */
 typedef struct {
     int64_t f0, g0, f1, g1;
 } fe_turns;

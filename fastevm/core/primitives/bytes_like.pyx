@@ -124,10 +124,12 @@ def bytes_of(value: object, name: str = "data") -> bytes:
 
 
 def address_of(value: object, name: str = "address") -> bytes:
-    """Returns the 20 bytes of an address. Raises ValueError also for a wrong checksum (EIP-55)."""
+    """Returns the 20 bytes of an address. Raises ValueError for other sizes and for a wrong
+    checksum (EIP-55).
+    """
     return address_bytes(value, name)
 
 
 def word_of(value: object, name: str = "slot") -> int:
-    """Returns an int, from an int or 32 bytes."""
+    """Returns an int from an int or 32 bytes."""
     return slot_number(value, name)

@@ -24,7 +24,7 @@ static inline size_t fe_hex_encode_blocks(char* out, const uint8_t* data, size_t
         bytes16 block;
         memcpy(&block, data + at, 16);
         lanes high = (lanes)(block >> 4), low = (lanes)(block & 15);
-        /* 'a' is 39 after '9' + 1. */
+        /* 'a' is 39 characters after '9' + 1. */
         high += '0' + ((high > 9) & 39);
         low += '0' + ((low > 9) & 39);
         lanes first = __builtin_shufflevector(high, low, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21,
@@ -41,7 +41,7 @@ static inline size_t fe_hex_encode_blocks(char* out, const uint8_t* data, size_t
 #ifdef FE_HEX_VECTORS
 typedef uint8_t fe_hex_digits __attribute__((vector_size(16)));
 
-/* The values of sixteen digits; `right` keeps only the lanes whose characters were all digits. */
+/* Returns the values of sixteen hex digits. `right` keeps only the lanes that held digits. */
 static inline fe_hex_digits fe_hex_values(const char* text, fe_hex_digits* right) {
     fe_hex_digits c;
     memcpy(&c, text, 16);

@@ -119,7 +119,8 @@ FE_INLINE int fe_add256(uint64_t* r, const uint64_t* a, const uint64_t* b) { /* 
     return carry;
 }
 
-FE_INLINE int fe_sub256(uint64_t* r, const uint64_t* a, const uint64_t* b) { /* borrow */
+FE_INLINE int fe_sub256(uint64_t* r, const uint64_t* a, const uint64_t* b) { /* returns the
+                                                                                borrow */
     int borrow;
 #if FE_X86_64
     FE_CHAIN("subq", "sbbq", r, a, b, borrow, "=@ccc")
@@ -155,7 +156,7 @@ FE_INLINE int fe_lt256(const uint64_t* a, const uint64_t* b) {
 #endif
 }
 
-FE_INLINE int fe_slt256(const uint64_t* a, const uint64_t* b) { /* two's complement */
+FE_INLINE int fe_slt256(const uint64_t* a, const uint64_t* b) { /* compares in two's complement */
 #if FE_X86_64
     int less;
     uint64_t t1 = a[1], t2 = a[2], t3 = a[3];

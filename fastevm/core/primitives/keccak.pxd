@@ -20,6 +20,6 @@ cdef extern from "fastevm/core/primitives/keccak_many.h" nogil:
         uint8_t* out              # 32 bytes, must not overlap any message
 
 
-# Hashes many messages, up to eight at a time in vector lanes. A message takes a quarter of the
-# time.
+# Hashes many messages, up to eight at a time in vector lanes. In eight lanes, a message takes a
+# quarter of the time.
 cdef void keccak256_many(const KeccakJob* jobs, size_t count) noexcept nogil

@@ -34,20 +34,20 @@ cdef inline uint64_t add_limb(uint64_t u, uint64_t v, uint64_t* carry) noexcept 
     return <uint64_t>t
 
 
-# The low limb of (high, low) >> s, for s in 0..63.
+# Returns the low limb of (high, low) >> s, for s in 0..63.
 cdef inline uint64_t join_right(uint64_t high, uint64_t low, int s) noexcept nogil:
     return (low >> s) | ((high << 1) << (63 - s))
 
 
-# The high limb of (high, low) << s, for s in 0..63.
+# Returns the high limb of (high, low) << s, for s in 0..63.
 cdef inline uint64_t join_left(uint64_t high, uint64_t low, int s) noexcept nogil:
     return (high << s) | ((low >> 1) >> (63 - s))
 
 
 # --- one digit: u has one limb more than v, its top ones are below v, and v's top bit is set ---
 
-# The quotient digit estimated from the top three limbs of u and the top two of v: exact, or one too
-# large.
+# Returns the quotient digit, estimated from the top three limbs of u and the top two of v: exact,
+# or 1 too large.
 cdef inline uint64_t estimate(
     uint64_t u2, uint64_t u1, uint64_t u0, uint64_t v1, uint64_t v0
 ) noexcept nogil:
@@ -122,7 +122,7 @@ cdef inline uint64_t divide_by_limb(
     return rest
 
 
-# The four limbs shifted right.
+# Shifts four limbs right.
 cdef inline void shift_right4(uint64_t* out, const uint64_t* u, int s) noexcept nogil:
     out[0] = join_right(u[1], u[0], s)
     out[1] = join_right(u[2], u[1], s)
@@ -130,7 +130,7 @@ cdef inline void shift_right4(uint64_t* out, const uint64_t* u, int s) noexcept 
     out[3] = u[3] >> s
 
 
-# `size` >= 1 limbs shifted left into size + 1.
+# Shifts `size` >= 1 limbs left into size + 1 limbs.
 cdef inline void shift_left(uint64_t* out, const uint64_t* u, int size, int s) noexcept nogil:
     cdef int i = size - 1
     out[size] = join_left(0, u[i], s)
@@ -140,7 +140,7 @@ cdef inline void shift_left(uint64_t* out, const uint64_t* u, int size, int s) n
     out[0] = u[0] << s
 
 
-# The digits size - n .. 0 of u / v into q, the remainder into the low n limbs of u.
+# Stores the digits size - n .. 0 of u / v in q, and the remainder in the low n limbs of u.
 cdef inline void divide_digits(
     uint64_t* q, uint64_t* u, int size, const uint64_t* v, int n
 ) noexcept nogil:

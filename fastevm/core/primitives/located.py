@@ -3,7 +3,7 @@
 from copy import copy
 from typing import Any, Final
 
-READ_ERRORS: Final = (ValueError, TypeError, OverflowError)  # of a value that cannot be read
+READ_ERRORS: Final = (ValueError, TypeError, OverflowError)  # raised for invalid values
 
 
 SHOWN = 80  # characters of an invalid value that an error shows
@@ -24,7 +24,7 @@ def shown(value: Any) -> str:
 def located(error: Exception, path: str, name: str = "") -> Exception:
     """Returns a copy of the error whose message begins with ``path``.
 
-    ``name``: the name that the message gives the value at ``path``; the path replaces it.
+    ``name``: the name with which the message begins; ``path`` replaces it.
     """
     text = str(error)
     if name:

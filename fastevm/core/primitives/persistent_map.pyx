@@ -173,7 +173,10 @@ cdef MapNode* open_slot(MapNode* node, uint32_t bit, bint private) noexcept nogi
 cdef MapNode* close_slot(
     MapNode* node, uint32_t bit, const MapKind* kind, bint private
 ) noexcept nogil:
-    """Returns the node if private, else a copy, without the leaf at `bit`. NULL without memory."""
+    """Removes the leaf at `bit` from the node if private, else from a copy.
+
+    Returns the changed node or copy; NULL if memory is exhausted.
+    """
     cdef int size = popcount32(node.used)
     cdef int at = slot_index(node, bit)
     cdef MapNode* fresh = node if private else node_copy(node, bit, size)
@@ -479,7 +482,8 @@ cdef bint map_each(
 # ----------------------------------------------------------------------------------------------
 # differences of two versions
 
-# What is compared, and a leaf of one version that may have its counterpart in a node of the other.
+# A comparison of two versions. `single` is a leaf of one version, whose key may also be below a
+# node of the other version.
 cdef struct Comparison:
     const MapKind* kind
     MapDifference visit
@@ -490,7 +494,7 @@ cdef struct Comparison:
 
 
 cdef bint visit_beside(void* leaf, void* context) noexcept nogil:
-    """Visits a leaf of the version that does not have `single`."""
+    """Visits a leaf of the version to which `single` does not belong."""
     cdef Comparison* c = <Comparison*>context
     cdef void* other = NULL
     if c.single != NULL and key_equal(c.kind, leaf_key(leaf), leaf_key(c.single)):

@@ -33,8 +33,8 @@ FE_INLINE void* fe_map_aligned(size_t size) {
     return all + before;
 }
 FE_INLINE void fe_unmap(void* memory, size_t size) { munmap(memory, size); }
-/* Ask for large pages, with which a lookup in a large memory needs no page walk, and ask that small
-   pages in use are replaced immediately. The system may decline either request. */
+/* Asks the kernel for large pages, with which a lookup in a large memory needs no page walk. If
+   `in_use`, also asks it to replace small pages immediately. The kernel may decline. */
 FE_INLINE void fe_want_large_pages(void* memory, size_t size, int in_use) {
 #if defined(MADV_HUGEPAGE)
     enum { collapse = 25 }; /* MADV_COLLAPSE, which older headers lack */

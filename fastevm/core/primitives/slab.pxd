@@ -41,13 +41,13 @@ cdef struct SlabUse:
 cdef uint64_t[SLAB_MAX_LINES + 1] SLAB_RECIPROCALS
 
 
-# All chunks have the same alignment. With the counts always at the beginning, the counts of all
-# chunks would compete for a few cache sets.
+# Returns the offset of the reference counts in a chunk. Offsets differ: all chunks have the same
+# alignment, and with equal offsets their counts would compete for a few cache sets.
 cdef inline uint64_t counts_offset(uint64_t chunk) noexcept nogil:
     return ((chunk >> CHUNK_BITS) & 63) * COUNTS_STRIDE + CHUNK_HEAD
 
 
-# The address of a record's reference count, for the atomic functions only.
+# Returns the address of a record's reference count, for the atomic functions only.
 cdef inline int* slab_count(const void* record, uint32_t lines) noexcept nogil:
     cdef uint64_t at = <uint64_t>record
     cdef uint64_t inside = at & ((<uint64_t>1 << CHUNK_BITS) - 1)

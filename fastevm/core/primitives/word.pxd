@@ -66,7 +66,7 @@ cdef inline bint word_fits64(const Word* a) noexcept nogil:
     return (a.d[1] | a.d[2] | a.d[3]) == 0
 
 
-# The number of significant bits, 0 for zero.
+# Returns the number of significant bits; 0 for zero.
 cdef inline int word_bits(const Word* a) noexcept nogil:
     if a.d[3] != 0:
         return 256 - clz64(a.d[3])

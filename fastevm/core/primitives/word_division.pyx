@@ -13,7 +13,7 @@ from fastevm.core.primitives.word cimport (
 )
 
 
-# The number of significant limbs, 1 for zero.
+# Returns the number of significant limbs; 1 for zero.
 cdef inline int word_limbs(const Word* a) noexcept nogil:
     if a.d[3] != 0:
         return 4
@@ -143,7 +143,7 @@ cdef inline void word_mul_full(uint64_t* p, const Word* a, const Word* b) noexce
     mul_row(p + 3, a.d[3], b)
 
 
-# Modulo 2^256 - 1, which contracts use for 512-bit products (mulDiv): 2^256 reduces to 1.
+# Reduces modulo 2^256 - 1, which contracts use for 512-bit products (mulDiv): 2^256 reduces to 1.
 cdef inline void reduce_all_ones(Word* r, const uint64_t* p) noexcept nogil:
     cdef Word low, high, one
     word_set(&one, 1)
@@ -235,7 +235,8 @@ cdef void word_exp(Word* r, const Word* base, const Word* exponent) noexcept nog
     word_copy(&b, base)
     word_copy(&e, exponent)
     word_copy(&power, base)
-    # From the top bit down, so that every second product has the (often short) base as a factor.
+    # Squares from the top bit down, so that every other product has the (often short) base as a
+    # factor.
     i = word_bits(&e) - 2
     while i >= 0:
         word_square(&power, &power)

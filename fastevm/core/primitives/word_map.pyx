@@ -221,7 +221,10 @@ cdef bint holds(const WordEntry* entry, const Word* key) noexcept nogil:
 cdef WordMap bucket_with(
     WordMap bucket, const Walk* w, WordEntry* entry, const Word* value, bint private
 ) noexcept nogil:
-    """Stores a key in the bucket if private, else in a copy. Returns it; EMPTY without memory."""
+    """Stores a key in the bucket if private, else in a copy.
+
+    Returns the changed bucket or copy; EMPTY if memory is exhausted.
+    """
     cdef uint32_t count = count_of(bucket)
     cdef WordMap fresh
     if not holds(entry, w.key):
@@ -244,7 +247,9 @@ cdef WordMap bucket_with(
 # nodes
 
 cdef WordMap node_copy(const MapNode* node, int but) noexcept nogil:
-    """Returns a copy that references all children of a node except `but`; EMPTY without memory."""
+    """Returns a copy that references all children of a node except `but`. EMPTY if memory is
+    exhausted.
+    """
     cdef MapNode* copy = <MapNode*>slab_alloc(NODE_LINES)
     cdef int i
     if copy == NULL:
@@ -400,7 +405,9 @@ cdef const Word* word_map_get(WordMap map, const Word* key) noexcept nogil:
 
 
 cdef bint prefetch_next(WordMap* map, Walk* w) noexcept nogil:
-    """Goes down one level and prefetches the line to read. Returns whether it is of a node."""
+    """Goes down one level and prefetches the next line to read. Returns whether the line is of a
+    node.
+    """
     if map[0] == EMPTY or count_of(map[0]):
         return False
     map[0] = node_at(map[0]).children[walk_branch(w)]
@@ -476,7 +483,7 @@ ctypedef bint (*KeyVisit)(const Word* key, void* context) noexcept nogil
 # A part of one version whose keys are looked up in the whole other version.
 cdef struct Lookup:
     WordMap other
-    bint only_absent          # visit keys that the other version lacks, not those with other values
+    bint only_absent          # visit only keys that the other version lacks
     KeyVisit visit
     void* context
 

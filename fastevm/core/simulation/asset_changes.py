@@ -1,9 +1,9 @@
 """Lists who gained and lost assets in a call: from its logs, verified against storage.
 
 Any contract may emit a Transfer log. A change is ``verified`` if the token's storage changed
-accordingly: some slot by the same amount for a balance, or some slot from the old to the new holder
-for an ERC-721 token. Tokens with another storage layout are reported as not verified, and so are
-fakes.
+accordingly: for a balance, some slot changed by the same amount; for an ERC-721 token, some slot
+changed from the old to the new holder. Fake logs, and tokens with another storage layout, are
+reported as not verified.
 
 Sources: ERC-20, ERC-721, ERC-1155, EIP-7702.
 """

@@ -93,13 +93,13 @@ cdef class SimulatedChain:
     cdef bint has_budget
     cdef uint64_t output_left
     cdef TxOptions tx_options
-    cdef Tx tx                 # of the last call, as it was executed
-    cdef TxResult result       # of the last call
+    cdef Tx tx                 # the last call, as it was executed
+    cdef TxResult result       # result of the last call
     cdef Refusal refusal
     cdef PrecompileMoves moves
     cdef HeaderFields base     # the base block, as far as its child needs it
     cdef Hash* hash_memory     # MAX_BLOCKS hashes for new blocks, then the known ancestors
-    cdef Hash* hashes          # into it: hashes of the new blocks (last first), then of the ancestors
+    cdef Hash* hashes  # in `hash_memory`: hashes of the new blocks (last first), then of ancestors
     cdef size_t known_ancestors
     cdef Address deposit_contract
     cdef List rules            # BlockRules

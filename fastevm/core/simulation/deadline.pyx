@@ -49,7 +49,7 @@ local = ThreadValues()
 
 
 def out_of_time(seconds: float | None) -> SimulationError:
-    """Returns the error of a simulation stopped after ``seconds`` s; None: without a limit."""
+    """Returns the error of a simulation stopped after ``seconds`` s; None: it had no time limit."""
     if seconds is None or seconds == INFINITY:
         return SimulationError("timeout", "execution aborted")
     return SimulationError("timeout", f"execution aborted (timeout = {seconds:g}s)")
@@ -90,7 +90,8 @@ cdef Deadline exchange(Deadline deadline):
 
 
 cdef class Deadline:
-    """Stops the simulations of a thread at a time. Without a time, only `cancel` stops them.
+    """Stops the simulations of a thread after a certain time. Without a time, only `cancel` stops
+    them.
 
     ``is_brief``: whether the owner cancels the deadline long before any time limit. The watchdog
     ignores such a deadline.

@@ -383,7 +383,7 @@ cdef class ChainExecutor(SimulatedChain):
         return 0
 
     cdef int provide_deposits(self) except -1:
-        """Reads the deposits from the block's logs (EIP-6110). Malformed logs are refused."""
+        """Reads the deposits from the block's logs (EIP-6110). Refuses malformed logs."""
         try:
             self.deposits = deposits_of(
                 &self.b.receipts, self.b.world.logs, &self.deposit_contract

@@ -161,7 +161,7 @@ cdef int put_bytes(uint8_t* out, object value, Py_ssize_t size, str name) except
     return 0
 
 
-ASKED_AHEAD = 16  # the first calls of a plan, for which a remote state prefetches values
+ASKED_AHEAD = 16  # calls per plan for which a remote state prefetches values
 
 
 cdef class Plan:

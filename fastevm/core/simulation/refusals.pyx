@@ -112,6 +112,7 @@ cdef object with_position(object error, const Refusal* r, size_t block, size_t f
 
 
 def supplied(error: InvalidTransaction, gas: int) -> InvalidTransaction:
-    """Returns the error of an invalid call, with the gas supplied, as nodes word it."""
+    """Returns the error of an invalid call, with the supplied gas in the message as in go-ethereum.
+    """
     message = f"err: {error.message} (supplied gas {gas})"
     return InvalidTransaction(error.code, message, have=error.have, want=error.want)

@@ -48,8 +48,8 @@ class CallRequest(Struct, frozen=True, kw_only=True):
 class AccountOverride(Struct, frozen=True, kw_only=True):
     """Overrides of one account; None keeps a field.
 
-    ``state`` replaces the whole storage, ``state_diff`` only the given slots; both map slot to
-    value. The simulator raises an error if both are given.
+    ``state`` replaces the whole storage, ``state_diff`` only the given slots; both map slots to
+    values. The simulator raises an error if both are given.
     """
 
     nonce: int | None = None
@@ -157,11 +157,12 @@ class StateView(Struct, frozen=True, kw_only=True):
 
 
 class SimulationError(FastevmError):
-    """The simulator rejects a request before it executes any call.
+    """The simulator refuses a request, or stops it at a limit or deadline.
 
     ``reason`` is a short name that the node's error table knows (``too_many_blocks``,
-    ``block_numbers_order``, ``override`` ...), the message has the wording that clients match on.
-    ``position``: the index of the block and of the call in it, if it is refused for a call.
+    ``block_numbers_order``, ``override`` ...); the message has the wording that clients match on.
+    ``position``: the index of the block, and of the call in the block, if a call is refused; else
+    None.
     """
 
     position: tuple[int, int] | None = None

@@ -37,8 +37,8 @@ class Activations:
     """The forks of one chain; immutable.
 
     ``by_block``: (number, Fork) in ascending order, Frontier before the first. ``by_time``:
-    (timestamp, Fork, BlobParameters | None) in ascending order. Each fork holds complete rules.
-    The merge is where the total difficulty reaches ``terminal_total_difficulty``; ``merge_block``
+    (timestamp, Fork, BlobParameters | None) in ascending order. Each fork holds complete rules. The
+    merge happens when the total difficulty reaches ``terminal_total_difficulty``; ``merge_block``
     is the first block after it, if known. ``netsplit_block`` is the virtual fork in the fork id
     (EIP-3675), ``dao_block`` the block of the DAO's irregular balance moves, and ``canyon_time``
     and ``denim_time`` the timestamps of Canyon (OP stack) and Denim (Base).
@@ -103,12 +103,13 @@ class Activations:
     def from_genesis_config(cls, config: Mapping[str, Any]) -> "Activations":
         """Reads the ``config`` object of a genesis file in geth's format.
 
-        A missing fork is activated together with the next fork that is present, or with the merge;
-        Petersburg with Constantinople. The DAO fork (``daoForkSupport``) and the three glaciers are
-        optional. Raises ValueError for forks out of order and for unknown rules: another key that
-        ends in ``Time``, or a blob fork without an entry in ``blobSchedule``. If there is an
-        ``optimism`` object (op-geth), the forks are those of the OP stack; with a ``base`` object
-        or keys of Base's forks, those of Base.
+        A missing fork is activated together with the next fork that is present, or with the merge.
+        A missing Petersburg is activated with Constantinople. The DAO fork (``daoForkSupport``) and
+        the three glaciers are optional. If there is an ``optimism`` object (op-geth), the forks are
+        those of the OP stack; with a ``base`` object or keys of Base's forks, those of Base.
+
+        Raises ValueError for forks out of order, for unknown keys that end in ``Time``, and for a
+        blob fork without an entry in ``blobSchedule``.
         """
         if config.get("optimism") is not None:
             return cls(**_op_stack(config))

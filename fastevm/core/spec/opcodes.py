@@ -238,7 +238,7 @@ _FAMILIES = (
         for n in range(1, 17)
     ),
     *(Op(0xA0 + n, f"LOG{n}", 0, n + 2, 0, Kind.LOGGING, Arm.HOSTED, "log", n) for n in range(5)),
-    # The height that the lowest immediate requires.
+    # These count the stack height that the lowest immediate requires.
     Op(0xE6, "DUPN", 1, 17, 18, Kind.STACK, Arm.IMMEDIATE, "dupn"),
     Op(0xE7, "SWAPN", 1, 18, 18, Kind.STACK, Arm.IMMEDIATE, "swapn"),
     Op(0xE8, "EXCHANGE", 1, 3, 3, Kind.STACK, Arm.IMMEDIATE, "exchange"),

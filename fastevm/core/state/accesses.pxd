@@ -26,7 +26,9 @@ cdef void record_slot(World* w, Account* a, Slot* s) noexcept nogil
 
 
 cdef inline void world_record_account(World* w, Account* a) noexcept nogil:
-    """Records a read of the account if recording is on. Without memory, the transaction fails."""
+    """Records a read of the account if recording is on. The transaction fails if memory is
+    exhausted.
+    """
     if likely(w.accesses == NULL) or a.listing != 0:
         return
     record_account(w, a)

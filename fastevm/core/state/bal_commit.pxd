@@ -5,8 +5,8 @@ from fastevm.core.state.bal_decode cimport Bal
 
 
 # Returns `accounts` with the last value of each change in the list. Takes over the reference to
-# `accounts` and appends to `changes`. `failed`: memory was exhausted, or an account was empty
-# before the block, and an access list cannot express its deletion (EIP-161).
+# `accounts` and appends to `changes`. Sets `failed` if memory is exhausted, or if an account was
+# empty before the block: an access list cannot express its deletion (EIP-161).
 cdef MapNode* bal_commit(
     const Bal* c, MapNode* accounts, ChangeList* changes, bint* failed
 ) noexcept nogil

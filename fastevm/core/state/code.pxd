@@ -13,7 +13,7 @@ cdef struct Code:
     uint8_t* jumpdests        # one bit per byte of code: bit (pc & 7) of jumpdests[pc >> 3]
     bint is_delegation        # 0xef0100 || address (EIP-7702)
     bint is_guarded           # call `world_knows_code` before reading the bytes
-    bint is_unknown           # only `hash` is valid; `is_delegation` is set because it may be one
+    bint is_unknown  # only `hash` is valid; `is_delegation` is set, because the code may be one
     Address delegate
 
 

@@ -523,7 +523,9 @@ cdef Account* account_named(World* w, bytes address) except NULL:
 
 
 cdef list list_of(object values, str name):
-    """Returns the values. Raises TypeError also for text and bytes, whose items are no values."""
+    """Returns the values as a list. Raises TypeError if they are not iterable, or are text or
+    bytes.
+    """
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, bytearray)):
         return list(values)
     raise TypeError(f"{name}: expected a list, found {type(values).__name__}")

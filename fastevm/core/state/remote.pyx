@@ -2,9 +2,8 @@
 
 An execution reads known values. A read of an unknown value is recorded as a miss, the value is
 guessed as absent or zero, and the execution continues; its result is discarded.
-`RemoteState.run_resolved`
-fetches all misses of all threads in one request to the source and repeats the execution, until an
-execution guesses nothing.
+`RemoteState.run_resolved` fetches all misses of all threads in one request to the source and
+repeats the execution, until an execution guesses nothing.
 """
 
 from libc.stdint cimport uint8_t, uint64_t

@@ -120,7 +120,7 @@ cdef TrieNode* copy_node(const TrieNode* node, size_t capacity) noexcept nogil:
 
 
 cdef TrieNode* with_start(TrieNode* node, uint32_t start, bint private) noexcept nogil:
-    """Sets `start` of the node if private, else of a copy. Returns it; NULL without memory."""
+    """Sets `start` of the node if private, else of a copy. Returns the node or copy, or NULL."""
     cdef TrieNode* moved = node if private else copy_node(node, node_size(node))
     if moved != NULL:
         moved.start = <uint16_t>start
@@ -131,10 +131,11 @@ cdef TrieNode* with_start(TrieNode* node, uint32_t start, bint private) noexcept
 cdef TrieNode* with_child(
     TrieNode* branch, uint32_t slot, TrieNode* child, bint reuses, bint private
 ) noexcept nogil:
-    """Replaces the child in an occupied slot of the branch if private, else of a copy. Returns it.
+    """Replaces the child in an occupied slot of the branch if private, else of a copy.
 
+    Returns the changed branch or copy. NULL if memory is exhausted; then nothing has changed.
     Always takes over the reference to `child`. `reuses`: the child is the modified old child, so
-    the old reference is not released. NULL if out of memory; then nothing has changed.
+    the old reference is not released.
     """
     cdef TrieNode* fresh = branch if private else copy_node(branch, node_size(branch))
     cdef TrieNode** link
@@ -174,7 +175,9 @@ cdef TrieNode* with_more(
 
 
 cdef TrieNode* without_child(TrieNode* branch, uint32_t slot, bint private) noexcept nogil:
-    """Removes one of three or more children of the branch if private, else of a copy. Returns it.
+    """Removes one of three or more children from the branch if private, else from a copy.
+
+    Returns the changed branch or copy.
     """
     cdef uint32_t bit = <uint32_t>1 << slot
     cdef int at = child_index(branch, bit)

@@ -5,8 +5,8 @@ from fastevm.core.execution.block.system_calls cimport SystemOutcome
 from fastevm.core.state.world cimport World
 
 
-# Stores hashes for the L1 blocks since the last one that ArbOS saw, all derived from `parent_hash`,
-# the hash of the parent Arbitrum block. `l1_number` is the number that the block sees. Returns
+# Stores a hash for each L1 block that ArbOS has not seen yet, derived from `parent_hash`, the hash
+# of the parent Arbitrum block. `l1_number` is the L1 block number of the Arbitrum block. Returns
 # SYSTEM_DONE, or an outcome >= SYSTEM_NEEDS_STATE.
 cdef SystemOutcome record_l1_block(
     World* w, uint64_t l1_number, uint64_t arbos_version, const uint8_t* parent_hash

@@ -36,8 +36,8 @@ cdef bint put_hash(
     return put(w, state, &key, &value)
 
 
-# Stores the parent hash for L1 block `number`, and derived hashes for skipped numbers. `number` is
-# that of the L1 block before the one that the Arbitrum block sees. Returns False if a read fails.
+# Stores the parent hash for L1 block `number`, and hashes derived from it for the L1 blocks skipped
+# before. `number` is the Arbitrum block's L1 block number minus 1. Returns False if a read fails.
 cdef bint record(
     World* w, uint64_t number, uint64_t arbos_version, const uint8_t* parent_hash
 ) noexcept nogil:

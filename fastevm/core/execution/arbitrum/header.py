@@ -1,8 +1,8 @@
 """Encodes and decodes ``mix_hash`` and ``extra_data`` of Arbitrum's block headers.
 
 ``mix_hash`` contains the number of messages to L1 (8 bytes), the L1 block number (8), the ArbOS
-version (8), a zero byte, and a flag: tips are collected. ``extra_data`` is the root of the messages
-to L1. Source: Arbitrum's go-ethereum, ``core/types/block.go``.
+version (8), a zero byte, a byte that is 1 if tips are collected, and six zero bytes. ``extra_data``
+is the root of the messages to L1. Source: Arbitrum's go-ethereum, ``core/types/block.go``.
 """
 
 from __future__ import annotations

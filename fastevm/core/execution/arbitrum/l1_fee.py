@@ -88,9 +88,9 @@ def estimated_gas(layer: Any, base_fee: int, raw: bytes) -> int:
 
 
 def call_gas(layer: Any, base_fee: int, raw: bytes) -> int:
-    """Returns the gas that a call pays, at the price of its block and without the estimate's more.
+    """Returns the gas that a call pays for the L1 data fee, without the margins of an estimate.
 
-    ``layer``: the state, ``base_fee`` in wei, ``raw``: see `unsigned_like`.
+    ``layer``: the state; ``base_fee`` of the call's block in wei; ``raw``: see `unsigned_like`.
     """
     level = layer.storage(STATE_ADDRESS, LEVEL_SLOT)
     cost = estimated_units(raw, level) * layer.storage(STATE_ADDRESS, PRICE_SLOT)

@@ -194,7 +194,9 @@ cdef class BlockBuilder:
             self.owner = 0
 
     cdef int set_up_once(self) except -1:
-        """Reserves the block until its state is there. Raises RuntimeError if it is in use."""
+        """Reserves the block for its constructor. Raises RuntimeError if the block is set up or in
+        use.
+        """
         if self.is_set_up or not self.claim():
             raise RuntimeError("a block is made once: make another builder")
         self.is_set_up = True

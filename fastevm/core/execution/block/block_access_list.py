@@ -77,10 +77,11 @@ def decode_access_list(encoded: bytes, number: int | None = None) -> AccessList:
 
 
 def fetch_listed(state: RemoteState, block: Block, item_gas: int) -> None:
-    """Fetches everything that a block's access list names from a remote state in one request.
+    """Fetches everything that the access list of a block names from a remote state, in one request.
 
-    ``item_gas``: the gas limit divided by it bounds the list; 0 in forks without lists. Malformed
-    and oversized lists are ignored here: the execution reports the error.
+    ``item_gas``: gas per item of the list; the gas limit divided by it is the maximum number of
+    items. 0 in forks without lists. Malformed and oversized lists are ignored here: the execution
+    reports the error.
     """
     if block.access_list is None or not item_gas or state.resolves:
         return

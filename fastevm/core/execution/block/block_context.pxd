@@ -12,8 +12,8 @@ cdef int fill_context(BlockContext* context, header, object chain_id, object blo
 cdef void fill_from_fields(
     BlockContext* context, const HeaderFields* h, const Schedule* s
 ) noexcept nogil
-# For an Arbitrum block (recognised by its difficulty and the fork's rules): takes the number of the
-# L1 block from the mix hash, which the context has in `prev_randao` before.
+# If the block is an Arbitrum block (difficulty 1 under Arbitrum's rules), reads the L1 block number
+# from the mix hash in `prev_randao`, and sets `prev_randao` to 1.
 cdef void context_of_arbos(
     BlockContext* context, const Schedule* s, const Word* difficulty
 ) noexcept nogil

@@ -37,7 +37,7 @@ cdef void context_of_arbos(
     BlockContext* context, const Schedule* s, const Word* difficulty
 ) noexcept nogil:
     if s.arbos_version != 0 and word_fits64(difficulty) and difficulty.d[0] == 1:
-        context.l1_number = context.prev_randao.d[2]  # of the mix hash
+        context.l1_number = context.prev_randao.d[2]  # from the mix hash
         word_set(&context.prev_randao, 1)
 
 

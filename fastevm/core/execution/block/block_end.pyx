@@ -26,7 +26,8 @@ from fastevm.core.trie.ordered cimport (
 )
 
 
-# The first items of the first stage, which are not leaves. They take longest, so they come first.
+# The first items of the first stage; the other items are leaves. They take longest, so they come
+# first.
 cdef enum:
     COMMIT_ITEM = 0
     PACK_ITEM = 1
@@ -40,7 +41,7 @@ cdef struct Shared:
     const uint8_t** items     # encoded receipts
     size_t* sizes
     # --- results ---
-    MapNode* accounts         # accounts of the layer before the block; after the run, after it
+    MapNode* accounts         # accounts before the block; after the run, those after the block
     ChangeList* changes
     bint commit_failed
     Packed packed

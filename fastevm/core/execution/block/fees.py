@@ -74,8 +74,8 @@ def next_base_fee(parent: Header, schedule: ForkSchedule) -> int:
     (EIP-1559).
 
     On chains of the OP stack, the parent's extra data set the parameters. From Jovian on, the
-    parent's DA footprint counts as gas, and there is a minimum base fee. On Arbitrum, where the fee
-    follows from the backlog of gas, it stays that of the parent.
+    parent's DA footprint counts as gas, and there is a minimum base fee. On Arbitrum, returns the
+    parent's base fee; ArbOS computes the real one from its gas backlog.
     """
     if parent.base_fee_per_gas is None:
         return int(schedule.parameters["initial_base_fee"])
@@ -156,8 +156,8 @@ def fake_exponential(factor: int, numerator: int, denominator: int) -> int:
     """Computes ``factor * e ** (numerator / denominator)`` by Taylor's series in integers
     (EIP-4844).
 
-    ``denominator`` must be positive. The rounding errors are part of the definition. Raises
-    OverflowError if the result may exceed 256 bits.
+    The rounding errors are part of the definition. Raises ValueError if ``denominator`` is not
+    positive, OverflowError if the result may exceed 256 bits.
     """
     if denominator <= 0:
         raise ValueError(f"a denominator is positive, not {denominator}")

@@ -48,7 +48,7 @@ cdef bytes pack_logs(const World* w):
 
 
 cdef tuple unpack_logs(bytes packed):
-    """Returns the logs as values; an empty list for None."""
+    """Returns the logs as values; an empty tuple for None."""
     cdef const char* at
     cdef const char* end
     cdef Head head

@@ -167,7 +167,8 @@ def source_hash(domain: int, l1_hash: bytes, index: int) -> bytes:
 def attributes_selector(schedule: ForkSchedule) -> bytes:
     """Returns the selector (4 bytes) of L1 attributes under ``schedule``.
 
-    The first block of a fork still uses the selector of the fork before.
+    In the first block of a fork, pass the schedule of the previous fork, whose format is still
+    used.
     """
     rules = schedule.parameters
     if rules["has_da_footprint"]:

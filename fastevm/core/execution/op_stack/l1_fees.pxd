@@ -38,5 +38,5 @@ cdef void l1_data_fee(
 cdef void operator_fee(
     const Schedule* schedule, const L1Fees* fees, uint64_t gas, Word* out
 ) noexcept nogil
-# How much an encoded transaction adds to the DA footprint of its block, in gas.
+# Returns the gas that an encoded transaction adds to the DA footprint of its block.
 cdef uint64_t da_footprint(const L1Fees* fees, const uint8_t* raw, size_t size) noexcept nogil

@@ -171,8 +171,8 @@ cdef void weighted_price(const L1Fees* fees, Word* out) noexcept nogil:
     add(out, out, &blobs)
 
 
-# Whether Ecotone's parameters are still unset, as in its first block, whose attributes have the
-# form of the previous fork. op-geth checks the same two members.
+# Whether Ecotone's parameters are still unset. They are in Ecotone's first block, whose attributes
+# have the previous fork's form. op-geth checks the same two members.
 cdef bint lacks_ecotone(const L1Fees* fees) noexcept nogil:
     return (
         (fees.base_fee_scalar | fees.blob_base_fee_scalar) == 0
@@ -270,7 +270,7 @@ def operator_fee_of(uint64_t gas, attributes, ForkSchedule schedule not None):
 
 
 def da_footprint_of(bytes raw not None, attributes):
-    """Returns how much an encoded transaction adds to the DA footprint, in gas; see the stub."""
+    """Returns the gas that an encoded transaction adds to the DA footprint; see the stub."""
     cdef L1Fees fees
     memset(&fees, 0, sizeof(fees))
     fees_of(&fees, attributes)

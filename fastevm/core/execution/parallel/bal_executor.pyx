@@ -111,7 +111,7 @@ cdef struct BalThreads:
     Bal* bal
     BalReceipts* receipts
     size_t at_once            # transactions in an item of work
-    MapNode* accounts         # accounts of the layer before the block; after COMMIT_ITEM, after it
+    MapNode* accounts         # accounts before the block; after COMMIT_ITEM, those after it
     ChangeList* changes
     int failed                # atomic: all threads stop
     Stage stages[STAGES]

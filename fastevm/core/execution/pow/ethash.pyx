@@ -130,7 +130,8 @@ cdef bint is_prime(uint64_t number):
     return True
 
 
-# The size of an epoch's cache or dataset in bytes: the greatest that is a prime number of items.
+# Returns the size of an epoch's cache or dataset in bytes: the largest size below the epoch's bound
+# that holds a prime number of items.
 cdef uint64_t size_at(uint64_t start, uint64_t growth, uint64_t epoch, uint64_t item):
     cdef uint64_t size = start + growth * epoch - item
     while not is_prime(size // item):

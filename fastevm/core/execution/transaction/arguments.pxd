@@ -26,7 +26,7 @@ cdef int64_t gas_of(object value) except? -1
 cdef object unknown_name(str what, object name, object known)
 # Concatenates hashes of 32 bytes.
 cdef bytes hash_run(object hashes)
-# Returns the hashes of ``hash_run``.
+# Splits the result of ``hash_run`` into hashes.
 cdef list hashes_in(bytes run)
-# Returns a new list of at most 256 hashes of 32 bytes.
+# Returns the hashes as a new list: at most 256, of 32 bytes each.
 cdef list ancestor_hashes(object hashes)

@@ -44,12 +44,14 @@ cdef bytes hash_run(object hashes):
 
 
 cdef list hashes_in(bytes run):
-    """Returns the hashes of ``hash_run``: an iterator that was read has no more hashes."""
+    """Returns the hashes that ``hash_run`` joined. The caller's iterator cannot be read again."""
     return [run[at:at + 32] for at in range(0, len(run), 32)]
 
 
 cdef list ancestor_hashes(object hashes):
-    """Returns a new list of at most 256 hashes of 32 bytes. Raises ValueError otherwise."""
+    """Returns the hashes as a new list. Raises ValueError for more than 256 hashes, or for a hash
+    that is not 32 bytes.
+    """
     cdef list found = hash_entries(hashes, "block_hashes")
     if len(found) > 256:
         raise ValueError(f"block_hashes: expected at most 256 hashes, found {len(found)}")

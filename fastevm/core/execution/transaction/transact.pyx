@@ -81,8 +81,8 @@ cdef TxError transact_begin(
     run.tx = tx
     if options != NULL:
         run.options = options[0]
-    # An execution that an exception ended leaves frames, and not every transaction starts a
-    # message: a creation with the highest nonce does not, but observers look at the top frame.
+    # Drops the frames of an earlier execution that an exception ended. Observers look at the top
+    # frame, and a creation with the highest nonce starts no message that would replace it.
     machine_abandon(m)
     world_follow(w, m.schedule)
     world_begin_transaction(w)

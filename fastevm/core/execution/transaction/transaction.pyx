@@ -352,7 +352,7 @@ cdef class Transaction:
 
 
 def restore(raw, sender):
-    """Unpickles a transaction. ``sender``: its sender if that was known, else None."""
+    """Unpickles a transaction. ``sender``: its address if it was known, else None."""
     cdef Transaction transaction = transaction_from(raw)
     if sender is not None:
         put_sender(transaction, sender)

@@ -58,7 +58,8 @@ cdef list hash_entries(object hashes, str name):
 
 
 cdef object items_of(object values, str name):
-    """Returns the values. Raises TypeError also for text, bytes and mappings, which are no lists.
+    """Returns the values. Raises TypeError if they are not iterable, or are text, bytes or a
+    mapping.
     """
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, bytearray, Mapping)):
         return values

@@ -55,8 +55,8 @@ cdef struct TxOptions:
     bint skip_gas_cap             # EIP-7825
     bint skip_block_gas
     bint skip_balance             # gas is free, and the sender is credited with missing value
-    # If both fee caps are zero: no base fee rule, no payment. If the blob fee cap is zero: no blob
-    # fee.
+    # If both fee caps are zero: no base fee rule and no payment. If the blob fee cap is zero: no
+    # blob fee.
     bint fees_optional
     bint no_coinbase_payment
     uint64_t post_exec_refund     # gas that the block refunds (OP stack, Lagoon)

@@ -57,7 +57,7 @@ cdef TxError check_envelope(
 
 
 # Whether a development chain executes the transaction for a sender who did not sign it (see
-# `unsigned_sender`): s = 0, but r is not 0. In calls and simulations r is 0 as well.
+# `unsigned_sender`): s is 0 and r is not. In unsigned calls and simulations both are 0.
 cdef inline bint is_impersonated(const Tx* tx) noexcept nogil:
     return word_is_zero(&tx.s) and not word_is_zero(&tx.r)
 

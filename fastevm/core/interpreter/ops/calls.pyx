@@ -58,7 +58,7 @@ cdef bint creates_account(const Schedule* s, const Account* a, bint moves_value)
     return not a.exists
 
 
-# The most gas that a frame can pass to a callee: all but one 64th (EIP-150).
+# Returns the most gas that a frame can pass to a callee: all but one 64th (EIP-150).
 cdef int64_t most_gas(const Frame* f) noexcept nogil:
     return f.gas - f.gas // 64 if f.schedule.all_but_one_64th else f.gas
 
@@ -97,8 +97,8 @@ cdef int64_t pay_call(
     return gas
 
 
-# The gas that the callee gets. `asked` is the operand of the call; before EIP-150 the result is
-# negative if `asked` exceeds the gas left.
+# Returns the gas that the callee gets. `asked` is the operand of the call; before EIP-150 the
+# result is negative if `asked` exceeds the gas left.
 cdef int64_t gas_to_hand_on(const Frame* f, const Word* asked) noexcept nogil:
     cdef int64_t most = most_gas(f)
     if word_fits64(asked) and asked.d[0] <= <uint64_t>most:
@@ -203,8 +203,8 @@ cdef int64_t pay_create(Frame* f, MessageKind kind, const Word* sp) noexcept nog
     return gas - <int64_t>((sp[2].d[0] + 31) >> 5) * word_cost
 
 
-# The reason why a creation cannot start, or RUNNING. A refused creation changes nothing and returns
-# its gas.
+# Returns the reason why a creation cannot start, or RUNNING. A refused creation changes nothing and
+# returns its gas.
 cdef Status create_refusal(const Frame* f, const Word* value) noexcept nogil:
     if f.machine.depth > CALL_DEPTH_LIMIT:
         return CALL_TOO_DEEP
@@ -215,8 +215,8 @@ cdef Status create_refusal(const Frame* f, const Word* value) noexcept nogil:
     return RUNNING
 
 
-# No contract is created at an address with code, a nonce or storage (EIP-684, EIP-7610). Amsterdam
-# checks only code and nonce.
+# Returns whether the address has code, a nonce or storage, so that no contract can be created there
+# (EIP-684, EIP-7610). Amsterdam checks only code and nonce.
 cdef bint is_occupied(const Schedule* s, const Account* a) noexcept nogil:
     if a.nonce != 0 or a.code != NULL:
         return True

@@ -72,7 +72,8 @@ cdef inline int64_t copy_to_memory(
     return gas
 
 
-# Returns an account and charges its access. If that fails, sets `status`; NULL if state is missing.
+# Returns an account and charges its access. On failure sets `status`. Returns NULL if state is
+# missing.
 cdef inline Account* accessed(Frame* f, const Word* address, Status* status) noexcept nogil:
     cdef Account* a = world_account_of_word(f.world, address)
     if unlikely(a == NULL):
@@ -124,7 +125,7 @@ cdef inline void op_calldatasize(const Frame* f, Word* top) noexcept nogil:
 
 
 cdef inline int64_t op_calldatacopy(Frame* f, Word* sp, int64_t gas) noexcept nogil:
-    # Call data may lie in memory that moves when it grows: read f.data after that.
+    # Growing the memory may move call data that lies in it: read f.data afterwards.
     gas = copy_cost(f, &sp[0], &sp[2], gas)
     if gas >= 0 and sp[2].d[0] != 0:
         copy_padded(f.memory + sp[0].d[0], f.data, f.data_size, &sp[1], sp[2].d[0])

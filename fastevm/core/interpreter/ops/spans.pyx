@@ -1,8 +1,9 @@
-"""Comparisons of the block's time, number and base fee, found in the code that follows.
+"""Comparisons of the block's time, number and base fee, found in the code after the op that reads
+the member.
 
 A comparison consumes the member if it is the next op, or follows a single PUSH, DUP or SWAP1. The
-other operand is a word that the frame has already, so it depends on other reads only. Everything
-else may depend on the member's exact value.
+other operand is a word that the frame has already, so it depends on other reads only. Any other op
+may depend on the member's exact value.
 """
 
 from libc.stdint cimport UINT64_MAX, uint8_t, uint64_t
@@ -21,7 +22,7 @@ cdef void read_immediate(const uint8_t* data, int size, Word* out) noexcept nogi
 
 
 cdef void keep_below(Span* span, uint64_t value, uint64_t limit) noexcept nogil:
-    """Keeps what `value < limit` says."""
+    """Narrows the span to the values for which `value < limit` has the same result."""
     if value < limit:
         span.high = min(span.high, limit - 1)
     else:
@@ -29,7 +30,7 @@ cdef void keep_below(Span* span, uint64_t value, uint64_t limit) noexcept nogil:
 
 
 cdef void keep_above(Span* span, uint64_t value, uint64_t limit) noexcept nogil:
-    """Keeps what `value > limit` says."""
+    """Narrows the span to the values for which `value > limit` has the same result."""
     if value > limit:
         span.low = max(span.low, limit + 1)
     else:
@@ -42,7 +43,7 @@ cdef bint narrow_span(
     cdef const uint8_t* at = pc + 1
     cdef const Word* below = top + 1
     cdef uint8_t op = at[0]
-    cdef bint is_first = True  # the member is the first operand
+    cdef bint is_first = True  # the member is the left operand
     cdef uint64_t value = top.d[0]
     cdef uint64_t limit
     cdef Word other
@@ -64,8 +65,8 @@ cdef bint narrow_span(
     limit = other.d[0]
     if not LT <= op <= EQ or not word_fits64(top) or value == UINT64_MAX:
         return False
-    # A base fee above 64 bits counts as UINT64_MAX. Its order is another one for signed ops and
-    # beside a wide operand, so the span ends below it.
+    # A base fee above 64 bits counts as UINT64_MAX, which signed ops and operands above 64 bits
+    # would compare wrongly. So the span excludes UINT64_MAX.
     if op == SLT or op == SGT or not word_fits64(&other):
         span.high = min(span.high, UINT64_MAX - 1)
     if not word_fits64(&other):

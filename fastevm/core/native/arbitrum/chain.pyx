@@ -34,7 +34,7 @@ cdef enum:
     FILTERING_FROM = 0x09
     FILTERED_FUNDS_RECIPIENT = 0x0a
     COLLECT_TIPS = 0x0b
-    GAS_FLOOR_PER_TOKEN = 0x0c  # slot of the space for the pricing of L1 data
+    GAS_FLOOR_PER_TOKEN = 0x0c  # slot of the L1 pricing space
     # Slots of a retryable ticket.
     BENEFICIARY = 4
     TIMEOUT = 5

@@ -22,7 +22,7 @@ from fastevm.core.state.account cimport Account
 
 
 cdef enum:
-    # Slots of the space for the pricing of L1 data.
+    # Slots of the L1 pricing space.
     PAY_REWARDS_TO = 0x00
     EQUILIBRATION_UNITS = 0x01
     L1_INERTIA = 0x02
@@ -35,7 +35,7 @@ cdef enum:
     PER_BATCH_GAS = 0x09
     CAP_BIPS = 0x0a
     L1_FEES_AVAILABLE = 0x0b
-    # Slots of the space for the pricing of L2 gas.
+    # Slots of the L2 pricing space.
     SPEED_LIMIT = 0x00
     BLOCK_GAS_LIMIT = 0x01
     BASE_FEE = 0x02           # base fee of the next block

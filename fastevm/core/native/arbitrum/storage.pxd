@@ -5,7 +5,7 @@ from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport Word
 
 
-# The key of the root space is empty; that of a child is keccak(key of the parent, id).
+# The key of the root space is empty. The key of a child is keccak(key of the parent, id).
 cdef struct Space:
     uint8_t key[32]
     size_t size               # size of the key: 0 or 32

@@ -155,7 +155,7 @@ cdef bint load_active_at(
 
 # --- parameters ---
 
-# Returns the parameter with the number `c.key`, which the method's row has.
+# Returns the parameter with the number `c.key`, which comes from the method's row.
 cdef bint parameter(Context* c, const Argument* a) noexcept nogil:
     cdef Parameters p
     memset(&p, 0, sizeof(p))

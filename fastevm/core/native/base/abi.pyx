@@ -22,8 +22,8 @@ from fastevm.core.primitives.word cimport (
 cdef enum:
     VARIANT_COUNT = 2
     BERYL = 1
-    ADDRESSABLE_BITS = 63         # of the bytes that may be reserved
-    MEMORY_BITS = 40              # of bytes, beyond the memory of a node: 1 TiB
+    ADDRESSABLE_BITS = 63         # more than 2^63 bytes cannot be reserved
+    MEMORY_BITS = 40              # 2^40 bytes (1 TiB) exceed the memory of a node
     TEXT_LIMIT = 64 << 20         # most bytes of an error text
 
 
@@ -59,7 +59,7 @@ cdef bint read_size(Decoded* out, Slice input, size_t at, size_t* size) noexcept
     return word_fits64(&out.offset) or fail(out, BAD_OFFSET)
 
 
-# Sets `target` to the input from the offset on that is stored at `at`.
+# Sets `target` to the rest of the input from the offset that is stored at `at`.
 cdef bint follow(Decoded* out, Slice input, size_t at, Slice* target) noexcept nogil:
     cdef size_t offset = 0
     if not read_size(out, input, at, &offset):
@@ -110,7 +110,7 @@ cdef bint read_array(Decoded* out, char code, Argument* argument) noexcept nogil
     ):
         return False
     if code == b"Y":
-        for i in range(argument.count):  # ends with the content, whatever the length is
+        for i in range(argument.count):  # ends with the content, even if the length is larger
             if not read_bytes(out, argument.content, i * WORD_SIZE, &element):
                 return False
     elif argument.count > argument.content.size // WORD_SIZE:

@@ -34,7 +34,7 @@ cdef void fp_dot2(Fp* r, const Fp* a, const Fp* b, const Fp* c, const Fp* d) noe
     dot2_limbs(r.d, a.d, b.d, c.d, d.d)
 
 
-# The element stands for a / 2^256, so it divides 2^512.
+# In Montgomery form the element stands for a / 2^256, so 2^512 is divided by it.
 cdef void fp_inverse(Fp* r, const Fp* a) noexcept nogil:
     divide_limbs(r.d, SQUARED_RADIX.d, a.d)
 
@@ -95,7 +95,7 @@ cdef void fp2_from_ints(Fp2* r, tuple pair) except *:
 
 
 def select(allow: bool) -> bool:
-    """Select the multiplication: mulx and adx if allowed and supported, else 128-bit integers.
+    """Selects the multiplication: mulx and adx if allowed and supported, else 128-bit integers.
 
     Returns whether mulx and adx are in use. For tests.
     """
@@ -143,7 +143,8 @@ def known_answer() -> bool:
 
 
 def choose_code() -> None:
-    """Select the fastest multiplication that the processor supports and that tests right."""
+    """Selects the fastest multiplication that the processor supports and that passes the self-test.
+    """
     IN_USE["bn254"] = "mulx and adx" if select(SIMD_ALLOWED) else "portable"
     if not known_answer():
         select(False)

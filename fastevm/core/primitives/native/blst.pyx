@@ -7,7 +7,7 @@ from fastevm.core.primitives.native.symbols cimport native_function
 
 cdef str MODULE = "ckzg"
 
-# In the order of the fields of the struct, each without its prefix "blst_".
+# In the order of the struct's fields; each name lacks its prefix "blst_".
 FUNCTIONS = (
     "sha256", "fp_from_bendian", "bendian_from_fp", "scalar_from_bendian", "scalar_from_be_bytes",
     "scalar_fr_check", "p1_affine_on_curve", "p1_affine_in_g1", "p1_affine_is_inf", "p1_is_inf",

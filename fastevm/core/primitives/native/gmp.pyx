@@ -8,7 +8,7 @@ from fastevm.core.primitives.native.symbols cimport native_function
 # The module whose dependencies include libgmp: symbol lookup also searches dependencies.
 cdef str MODULE = "gmpy2.gmpy2"
 
-# In the order of the fields of the struct, each without its prefix "__gmpz_".
+# In the order of the struct's fields; each name lacks its prefix "__gmpz_".
 FUNCTIONS = ("init", "clear", "import", "export", "sizeinbase", "powm")
 
 ctypedef void (*GetMemoryFunctions)(

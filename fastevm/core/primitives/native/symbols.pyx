@@ -48,7 +48,7 @@ cdef void* open_module(str module) except NULL:
     if spec is None or not spec.has_location:
         raise ImportError(f"the extension module {module} is not installed", name=module)
     path = fsencode(spec.origin)
-    # The library that Python has loaded or will load.
+    # dlopen returns the library that Python has loaded or will load.
     handle = dlopen(path, RTLD_NOW)
     if handle == NULL:
         reason = dlerror()
