@@ -16,7 +16,7 @@ class Capability(StrEnum):
     BLOCK_HASH = "block_hash"  # a block parameter by hash (EIP-1898)
     PRESTATE = "prestate"  # debug_traceCall with the prestateTracer
     ACCESS_LIST = "access_list"  # eth_createAccessList
-    LIST_BY_NUMBER = "list_by_number"  # it only accepts a block number, which is good enough
+    LIST_BY_NUMBER = "list_by_number"  # it accepts only a block number, which suffices
     STORAGE_VALUES = "storage_values"  # eth_getStorageValues
     SIMULATE_READER = "simulate_reader"  # eth_simulateV1 with code overridden by a reader
     CALL_READER = "call_reader"  # eth_call with code overridden by a reader

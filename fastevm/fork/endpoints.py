@@ -45,7 +45,7 @@ MAX_IN_FLIGHT: Final = 16  # parallel requests
 # retries of calls about a block or state that some servers of the endpoint lack
 BLOCK_RETRIES: Final = 3
 BLOCK_RETRY_SECONDS: Final = 0.2
-MAX_HEDGED_SHARE: Final = 0.1  # most requests sent twice, as a share of all
+MAX_HEDGED_SHARE: Final = 0.1  # maximum share of requests that are sent twice
 # share of a second's compute units that a batch may cost after a rate limit error
 QUOTA_SHARE: Final = 0.5
 TICK_SECONDS: Final = 0.2  # seconds between two updates of the progress bar
@@ -102,7 +102,7 @@ class _TimeLimit(Struct):
 
     @property
     def is_over(self) -> bool:
-        """Whether the deadline has passed or the endpoints were closed."""
+        """Whether the deadline has passed."""
         return monotonic() > self.ends
 
 
@@ -256,7 +256,10 @@ class Endpoints:
     def _await_turn(
         self, part: _Part, mine: Sequence[RpcCall], endpoint: Endpoint, limit: _TimeLimit
     ) -> None:
-        """Waits until the part is due and the endpoint's rate limit admits its calls."""
+        """Waits until the part is due and the endpoint's rate limit admits its calls.
+
+        Raises ForkError if the endpoints are closed meanwhile.
+        """
         seconds = part.not_before - monotonic()
         while seconds > 0 or (seconds := endpoint.seconds_to_wait(mine)) > 0:
             limit.held(seconds)

@@ -1,4 +1,4 @@
-"""Creates an EVM on the state after a remote block or before one of its transactions; moves it."""
+"""Creates an EVM on the state after a remote block, or before one of its transactions."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
 """Detects whether a node mined its next block while the state of its newest block was read.
 
-anvil resolves the block of a read before it waits for a block being mined, and then reads the state
-after that block: the values belong to the next block, whether the block was given by number or by
-hash. Its head number changes too late to detect this. But its database contains the hash of the
-mined block immediately, and code can read that hash when a later block is simulated. This call has
-the same race, the other way round: if the head changes after anvil resolved the call's block, the
-call runs on the old state. So the head number is read after the call.
+While anvil mines a block, a read of its newest block waits and then returns values of the mined
+block, whether the read names the block by number or by hash. The head number changes too late to
+show this. But anvil's database has the hash of the mined block immediately, and a call in a
+simulated later block can read it. This call has the opposite race: if the head changes after anvil
+resolved its block, it runs on the old state. So the head number is read after the call.
 """
 
 from __future__ import annotations

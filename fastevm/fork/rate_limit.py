@@ -42,8 +42,8 @@ class TokenBucket:
     The endpoint's real limit is unknown, so calls are not throttled until it reports a rate limit
     error, and then for ``LIMITED_SECONDS``. A throttled request that is refused shows that the
     limit is lower: ``rate`` decreases until the throttling ends. ``rate`` 0: never throttle.
-
-    Methods get the price of a request in compute units, and when `take` admitted it (monotonic).
+    ``units``: the price of a request in compute units. ``sent_at``: monotonic time at which `take`
+    admitted it.
     """
 
     def __init__(self, rate: float) -> None:

@@ -101,7 +101,9 @@ class RemoteBlock:
         return builder
 
     def state_before(self, index: int) -> Layer:
-        """Returns the state before transaction ``index``, or after all if it is their number."""
+        """Returns the state before transaction ``index``. The number of transactions is also an
+        index.
+        """
         if not 0 <= index <= len(self.transactions):
             raise ForkError(
                 f"block {self.header.number} has {len(self.transactions)} transactions: "

@@ -80,7 +80,9 @@ class Mining(Enum):
 
 
 def is_forecast(pending: PendingBlock) -> bool:
-    """Returns whether a pending block is a forecast: blocks with milliseconds have no slices."""
+    """Returns whether a pending block is a forecast, as all blocks with milliseconds are (Base,
+    Denim).
+    """
     return millis_part(pending.transactions) is not None
 
 
@@ -299,7 +301,7 @@ class Node:
 
     @property
     def pre_confirms(self) -> bool:
-        """Whether the builder of the pending block promises it; else this node guesses it."""
+        """Whether the builder of the pending block has promised it. If not, this node guessed it."""
         pending = self._pending
         if pending is not None and is_forecast(pending):
             return False
@@ -317,7 +319,7 @@ class Node:
 
     @property
     def mines_at_once(self) -> bool:
-        """Whether ``submit`` builds a block, after those in progress."""
+        """Whether each submitted transaction is mined immediately."""
         return self.development.mines_at_once
 
     def metrics(self) -> dict[str, float]:

@@ -10,7 +10,7 @@ from fastevm.errors import InvalidTransaction
 from fastevm.node.production.block_producer import BlockProducer
 from fastevm.node.production.sliced_block import open_child_block
 
-GAS_LIMIT = 100_000  # gas limit of the transaction in it
+GAS_LIMIT = 100_000  # gas limit of the block's transaction
 
 
 def warm_up(producer: BlockProducer, address: bytes, private_key: bytes) -> None:

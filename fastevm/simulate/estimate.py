@@ -1,4 +1,4 @@
-"""The least gas with which a call succeeds, or nearly."""
+"""Gas estimates: the lowest gas limit with which a call succeeds, within 1.5 %."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -23,7 +23,7 @@ from fastevm.simulate.l1_charge import estimated_l1_gas, pays_for_l1
 from fastevm.simulate.simple_call import SimpleOutcome
 
 TRANSFER_GAS: Final = 21_000
-ESTIMATE_ERROR_RATIO: Final = 0.015  # the search ends when the bounds are this close, as geth's
+ESTIMATE_ERROR_RATIO: Final = 0.015  # the search ends at this relative gap, as in geth
 CALL_STIPEND: Final = 2_300
 
 
@@ -37,11 +37,12 @@ def estimate_gas(
     timeout: float = DEFAULT_TIMEOUT,
     shows_base_fee: bool = False,
 ) -> int | CallResult:
-    """A gas limit with which the call succeeds, at most 1.5 % over the least; or the failure.
+    """Returns a gas limit with which the call succeeds, at most 1.5 % above the lowest.
 
-    The search is the one of go-ethereum (eth/gasestimator), so that clients see the same numbers.
-    On Arbitrum the gas that pays for the data on L1 is added.
-    Raises as ``call`` does, and InvalidTransaction ``gas_required_exceeds_allowance``.
+    Returns the result of the call if it fails with the highest gas limit. The search is that of
+    go-ethereum (eth/gasestimator), so that clients see the same numbers. On Arbitrum, adds the gas
+    for the L1 data fee. Raises the errors of ``call``, and InvalidTransaction
+    ``gas_required_exceeds_allowance``.
     """
     remote: RemoteState | None = view.layer.remote_state
     if remote is None:
@@ -110,7 +111,7 @@ def _search(
 def narrowed(
     attempt: AnyAttempt, outcome: CallOutcome | SimpleOutcome, high: int, timeout: float
 ) -> int:
-    """Bisect between what was used and what was enough."""
+    """Returns a sufficient gas limit, found by bisection between the gas used and ``high``."""
     low = outcome.gas_used - 1
     optimistic = (outcome.max_used_gas + CALL_STIPEND) * 64 // 63
     if optimistic < high:
@@ -128,7 +129,9 @@ def narrowed(
 
 
 def upper_bound(attempt: AnyAttempt, gas_cap: int) -> int:
-    """The most gas that it may have: its own, the block's, the fork's, the funds', the node's."""
+    """Returns the highest gas limit to try: that of the call or else of the block, at most the cap
+    of the fork, the gas that the sender can pay for, and ``gas_cap`` (0: no cap).
+    """
     request, high = attempt.request, attempt.gas_limit
     if request.gas is not None and request.gas >= TRANSFER_GAS:
         high = request.gas
@@ -146,7 +149,7 @@ def upper_bound(attempt: AnyAttempt, gas_cap: int) -> int:
 
 
 def succeeds(attempt: AnyAttempt, gas: int, timeout: float) -> bool:
-    """Whether the call ends well with this much gas."""
+    """Returns whether the call succeeds with this gas limit."""
     try:
         return attempt.run(gas, timeout).success
     except InvalidTransaction as error:

@@ -1,21 +1,21 @@
-"""The gas by which calls and estimates on Arbitrum pay for the transaction's data on L1."""
+"""The gas with which calls and estimates on Arbitrum pay the L1 data fee."""
 
 from fastevm.core.execution.arbitrum.l1_fee import call_gas, estimated_gas, unsigned_like
 from fastevm.core.simulation.values import CallRequest, StateView
 
 
 def pays_for_l1(view: StateView, request: CallRequest) -> bool:
-    """Returns whether the request pays for data on L1: on Arbitrum unless it opts out."""
+    """Returns whether the request pays the L1 data fee: on Arbitrum unless it opts out."""
     return bool(view.schedule.parameters["arbos_version"]) and not request.skip_l1_charging
 
 
 def estimated_l1_gas(view: StateView, request: CallRequest) -> int:
-    """Returns the gas that an estimate adds."""
+    """Returns the gas that an estimate adds for the L1 data fee."""
     return estimated_gas(view.layer, view.header.base_fee_per_gas or 0, _raw(request))
 
 
 def l1_gas_of_call(view: StateView, request: CallRequest) -> int:
-    """Returns the gas that a call pays before its code runs."""
+    """Returns the gas that a call pays for the L1 data fee before its code runs."""
     return call_gas(view.layer, view.header.base_fee_per_gas or 0, _raw(request))
 
 

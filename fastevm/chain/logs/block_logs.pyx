@@ -1,7 +1,8 @@
 """The packed logs of a block with an index over their values, and filters.
 
 A filter costs two cache misses per block and wanted value. It searches the index for the position
-that the fewest logs can match, and compares only these logs with the other positions.
+(the address, or a topic) that the fewest logs can match, and compares only these logs with the
+other positions.
 """
 
 from collections.abc import Collection, Sequence

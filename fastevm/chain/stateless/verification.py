@@ -46,7 +46,7 @@ class Verified(Struct, frozen=True, kw_only=True):
 
 
 def verify(block: Block, witness: Witness, chain: ChainConfig) -> Verified:
-    """Verifies a block from its parent's state root on: header, body, all results, the new root.
+    """Executes a block on its witness and verifies header, body, results and the new state root.
 
     Raises WitnessError with what the witness lacks (a trie node by hash and path, a code, a
     header), and InvalidBlock with the invalid field. A caller that trusts the block's hash may

@@ -15,7 +15,7 @@ from fastevm.errors import FastevmError, InvalidBlock
 MAX_NODES: Final = 1 << 20
 MAX_NODE_BYTES: Final = 1024  # a branch with 16 hashes has 532 bytes
 MAX_CODES: Final = 1 << 16
-MAX_CODE_BYTES: Final = 1 << 20  # the protocol's own limits are much lower
+MAX_CODE_BYTES: Final = 1 << 20  # the protocol's limits on code are much lower
 MAX_KEYS: Final = 1 << 20
 MAX_KEY_BYTES: Final = 52
 MAX_HEADERS: Final = 256  # number of headers that BLOCKHASH can require

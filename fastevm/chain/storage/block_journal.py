@@ -93,7 +93,8 @@ class BlockJournal:
         progress: Progress | None = None,
         start: int | None = None,
     ) -> int:
-        """Replays all changes on a fresh chain and becomes its journal. Returns the block count.
+        """Replays all changes on a fresh chain and becomes its journal. Returns the number of
+        blocks.
 
         Blocks up to ``snapshot`` are not executed. ``start``: the byte offset where the record of
         the chain's head ends, if the head is an archived block below the snapshot. Raises
@@ -277,7 +278,7 @@ class BlockJournal:
 
 
 class _KeptStates:
-    """Keeps states of blocks to which a later record moves the head, possibly much later."""
+    """Keeps the states of blocks to which a later record moves the head."""
 
     def __init__(self, chain: Chain, records: Iterator[Record]) -> None:
         self._chain = chain

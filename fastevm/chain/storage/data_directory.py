@@ -169,9 +169,10 @@ class DataDirectory:
         sync_directory(self.path.parent)
 
     def _check_members(self, label: bytes | None) -> None:
-        """Raises StorageError if files of a directory with a genesis, or the genesis, are missing.
+        """Raises StorageError if a record file is missing or has lost its header, or the genesis is
+        missing.
 
-        ``label``: of the stored genesis; None without one.
+        ``label``: of the stored genesis; None without a genesis.
         """
         missing = [name for name in MEMBERS if not (self.path / name).exists()]
         if label is not None and missing:

@@ -399,7 +399,7 @@ def _start(magic: bytes, label: bytes) -> bytes:
 
 
 def _is_begun(data: bytes, label: bytes) -> bool:
-    """Returns whether these bytes are all of a file whose header was not written completely."""
+    """Returns whether a file contains only the start of a header."""
     starts = (_start(MAGIC, label), _start(OLD_MAGIC, label))
     if len(data) <= len(starts[0]):
         return any(start.startswith(data) for start in starts)

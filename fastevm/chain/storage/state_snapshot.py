@@ -38,7 +38,7 @@ SNAPSHOT_GAS: Final = 5_000_000_000  # gas executed between snapshots
 FORK_SNAPSHOT_GAS: Final = 500_000_000
 BLOCK_GAS: Final = 100_000  # gas counted for an empty block
 AMENDMENT_GAS: Final = 20_000  # gas counted for a change of the state without a block
-MIN_PAUSE: Final = 50  # the pause before the next snapshot, as a multiple of the time of writing
+MIN_PAUSE: Final = 50  # pause after a snapshot, as a multiple of the time that writing it took
 THREAD_NICENESS: Final = 10  # lower priority than the threads that serve
 _POSITION: Final = struct.Struct(">32sQ")  # hash of the block, size of the journal of blocks
 

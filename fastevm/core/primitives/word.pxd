@@ -300,8 +300,7 @@ cdef inline void word_to_address(Address* r, const Word* a) noexcept nogil:
 # --- Python ints (word.pyx) ---
 
 # Raise OverflowError if the int is negative or over 256 (64) bits, and TypeError if it is not an
-# int.
-# The error text mentions `name`.
+# int. The error text mentions `name`.
 cdef int word_from_int(Word* r, object n) except -1
 cdef int word_from_named(Word* r, object n, str name) except -1
 cdef uint64_t uint64_from_named(object n, str name) except? 0

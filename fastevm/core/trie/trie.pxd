@@ -21,8 +21,7 @@ from fastevm.core.trie.ordered cimport trie_ordered_root, trie_ordered_root_on_t
 cdef Hash EMPTY_TRIE_ROOT
 
 # Computes the root hash; only nodes without a digest are hashed. Call it before threads share a
-# root.
-# False if out of memory.
+# root. False if out of memory.
 cdef bint trie_root(TrieNode* root, Hash* out) noexcept nogil
 # Appends the nodes from the root to the key, or to where its path ends, to `out` as concatenated
 # RLP items (nodes under 32 bytes are embedded in their parents, so not listed); `count[0]` is their

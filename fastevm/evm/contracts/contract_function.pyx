@@ -29,8 +29,8 @@ class Called(NamedTuple):
 cdef class WithFunctions:
     """Base class of `Contract`: functions of the ABI are attributes.
 
-    A function is looked up before other attributes, because the normal lookup fails first and takes
-    longer than encoding a call. Attributes of the class and of the object have precedence.
+    Functions are looked up first: the normal lookup would fail, which takes longer than encoding a
+    call. A function is no attribute if the class or the object has an attribute of the same name.
     """
 
     cdef dict found           # name -> overloads, without the names of other attributes

@@ -24,7 +24,7 @@ class Link:
         self._lost_at: float | None = None
 
     def opened(self) -> None:
-        """Records that the connection is open; logs it if it was open before."""
+        """Records that the connection is open. Logs it if an earlier connection broke."""
         if self.holds:
             return
         self.holds = True

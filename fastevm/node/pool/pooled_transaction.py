@@ -50,9 +50,8 @@ class PooledTransaction:
     ``authorities``: signers of its authorizations, whose nonces it may raise (EIP-7702).
     ``lowest_caps``: the minimum over the sender's executable transactions up to this one, because
     none can be included without those before it. ``stopped``: number of executions that a deadline
-    ended;
-    ``cpu_seconds``: the longest of them. ``is_long``: too slow to run between others in a slice.
-    ``size``: bytes of its encoding, without blobs.
+    ended; ``cpu_seconds``: the longest of them. ``is_long``: too slow to run between others in a
+    slice. ``size``: bytes of its encoding, without blobs.
     """
 
     __slots__ = (

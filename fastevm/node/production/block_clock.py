@@ -51,7 +51,7 @@ class BlockClock:
         """Returns the timestamp of a child of a block with timestamp ``parent``, all in seconds.
 
         ``system_time``: the time by the system's clock. ``least_step``: 0 if blocks may share a
-        second. A time before the parent's becomes the parent's plus at least a second in that case.
+        second. If the clock is behind the parent, the result is at least a second after the parent.
         A timestamp that was set stays set until `sealed`.
         """
         last = self.last(parent)

@@ -30,8 +30,7 @@ class KeptFork(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     ``chain_id``: the upstream's. ``block``: the JSON object of the block. ``transaction``: hash of
     the upstream's transaction before which the fork begins; the earlier ones of its block are in
-    the first own block. ``hardfork``: name of the rules; None: those of the
-    chain and its block.
+    the first own block. ``hardfork``: name of the rules; None: those of the chain and its block.
     ``funded``: balances in wei (hex) by address.
     """
 

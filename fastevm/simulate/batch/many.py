@@ -292,7 +292,7 @@ def over_remote(
 
 
 def result_of(future: "Future[Results]", first: int, payloads: list[Any]) -> Results:
-    """Return the result of a future, if no further step is needed."""
+    """Return the result of a future. The default of ``answered`` in `flow`."""
     return future.result()
 
 

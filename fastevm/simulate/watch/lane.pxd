@@ -47,7 +47,7 @@ cdef class Lane:
     # Stores the reads of a question after it ran. Returns False if memory is exhausted: the
     # question must run again.
     cdef bint register(self, uint32_t position, Outcome* out) noexcept nogil
-    # The run read the same as the one before.
+    # Called if the run read the same values as the run before: restores the keys' thresholds.
     cdef void keep_reads(self, const Reads* reads) noexcept nogil
     cdef void forget(self, const Reads* reads) noexcept nogil
     cdef tuple reads_of(self, const Reads* reads)

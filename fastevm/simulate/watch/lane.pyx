@@ -148,7 +148,7 @@ cdef void amount_changed(LaneState* lane, uint32_t at, const Word* amount) noexc
                 lane.failed = True
         elif word_lt(&highest, needed):
             word_copy(&highest, needed)
-    word_copy(&key.word, &highest)    # who waits raises it again after the run
+    word_copy(&key.word, &highest)    # waiting questions raise it again after their run
 
 
 # ----------------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ cdef uint32_t marks_that_differ(const BlockContext* a, const BlockContext* b) no
 cdef void compare_member(
     LaneState* lane, uint64_t before, uint64_t after, uint32_t least, uint32_t most
 ) noexcept nogil:
-    """Lets those wait for whose comparisons the member has left its span."""
+    """Queues the questions for which the new value of the member is outside the compared bounds."""
     cdef Address nobody
     cdef Word amount
     memset(&nobody, 0, sizeof(Address))
@@ -637,7 +637,9 @@ cdef class Lane:
             index_remove(&self.state.index, reads.keys[i])
 
     cdef void keep_reads(self, const Reads* reads) noexcept nogil:
-        """Raises the thresholds of keys, which a change lowers for questions that wait."""
+        """Raises the thresholds of the question's keys again. A change lowered them while it
+        waited.
+        """
         cdef Key* key
         cdef uint32_t i
         for i in range(reads.threshold_count):

@@ -325,7 +325,9 @@ cdef class QuestionRunner(BundleRunner):
         return True
 
     cdef bint collect_span(self, const Span* span, uint32_t least) noexcept nogil:
-        """Notes the bounds of a member that was only compared; the kind of `most` follows."""
+        """Notes the bounds of a member that was only compared, with the kinds ``least`` and
+        ``least`` + 1.
+        """
         cdef Read read
         memset(&read, 0, sizeof(Read))
         read.kind = least

@@ -35,9 +35,8 @@ cdef inline void start_raw(Walker* t, const G2Affine* q) noexcept nogil:
     fp2_one(&t.z)
 
 
-# T = 2T, and the tangent at T, scaled by -2 Y Z: with b = Y^2, e = 3 (twist's b) Z^2, h = 2 Y Z it
-# is
-# -h yp + 3 X^2 xp w + (e - b) w^3. Scaling the point by 4 avoids two halvings.
+# T = 2T, and the tangent at T, scaled by -2 Y Z. With b = Y^2, e = 3 (twist's b) Z^2, h = 2 Y Z,
+# the tangent is -h yp + 3 X^2 xp w + (e - b) w^3. Scaling the point by 4 avoids two halvings.
 cdef void double_step(Line* line, Walker* t) noexcept nogil:
     cdef Fp2 a, b, c, e, f, h
     fp2_mul(&a, &t.x, &t.y)
@@ -71,9 +70,8 @@ cdef void double_step(Line* line, Walker* t) noexcept nogil:
     fp2_mul(&t.z, &b, &h)
 
 
-# T = T + (xq, yq), and the line through both, scaled by -l: with o = Y - yq Z and l = X - xq Z it
-# is
-# -l yp + o xp w + (l yq - o xq) w^3.
+# T = T + (xq, yq), and the line through both, scaled by -l. With o = Y - yq Z and l = X - xq Z, the
+# line is -l yp + o xp w + (l yq - o xq) w^3.
 cdef void add_step(Line* line, Walker* t, const Fp2* xq, const Fp2* yq) noexcept nogil:
     cdef Fp2 o, l, ll, e, f, g
     fp2_mul(&o, yq, &t.z)
