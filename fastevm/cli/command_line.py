@@ -76,6 +76,9 @@ COMMANDS: Final = {
 }
 
 
+HELP: Final = "help"
+"""``fastevm help COMMAND`` is ``fastevm COMMAND --help``."""
+
 EXTRAS: Final = {
     "boa": "boa",
     "brotli": "feed",
@@ -98,8 +101,9 @@ def parser(given: str | None = None) -> Parser:
     top = Parser(
         prog="fastevm",
         description="The fastest EVM that Python can import, and a JSON-RPC node around it.",
+        epilog="'fastevm help COMMAND' or 'fastevm COMMAND --help' lists the options of a command.",
     )
-    top.add_argument("--version", action="version", version=f"fastevm {__version__}")
+    top.add_argument("-V", "--version", action="version", version=f"fastevm {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=top.prog)
     shown = {given: COMMANDS[given]} if given in COMMANDS else COMMANDS
     for name, command in shown.items():
@@ -121,8 +125,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not words:
         parser().print_help(sys.stderr)
         return 2
+    if words[0] == HELP:
+        words = [*words[1:], "--help"]
     try:
-        arguments = parser(words[0] if words else None).parse_args(words)
+        arguments = parser(words[0]).parse_args(words)
         return int(arguments.run(arguments))
     except ModuleNotFoundError as error:
         extra = EXTRAS.get((error.name or "").partition(".")[0])

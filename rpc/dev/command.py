@@ -85,6 +85,7 @@ def node_of(arguments: argparse.Namespace) -> Any:
     options["progress"] = progress("restored", arguments.quiet)
     options["limits"] = nodes.ChainLimits(states=nodes.default_states(arguments))
     options["directory"] = directory = nodes.open_directory(arguments)
+    is_new = directory is None or directory.chain_id is None
     try:
         node = forked(arguments, options) if arguments.fork_url else unforked(arguments, options)
     except BaseException:
@@ -100,6 +101,11 @@ def node_of(arguments: argparse.Namespace) -> Any:
         node.development.impersonation.everyone = True
     if arguments.block_time is not None:
         node.development.miner.set_interval(arguments.block_time, automine=arguments.mixed_mining)
+    if is_new and arguments.fund_accounts:
+        balances = {
+            hex_bytes(address): {"balance": hex(wei)} for address, wei in arguments.fund_accounts
+        }
+        node.development.amend(balances)
     if arguments.config_out is not None:
         arguments.config_out.write_text(json.dumps(described(node, arguments), indent=2))
     return node

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +12,7 @@ import fastevm
 from fastevm import node as nodes
 from fastevm.core.primitives.arguments import count
 from fastevm.core.primitives.duration import read_duration
+from fastevm.core.primitives.hex import checksum_address
 from fastevm.node.production import MAX_INTERVAL, MIN_INTERVAL
 from fastevm.rpc import command
 from fastevm.rpc.dialect import DEVELOPMENT_DIALECT
@@ -36,6 +39,7 @@ REFUSED: Final = {
     "--md": "the terminal writes text or JSON (--log-format)",
     "--memory-limit": "the memory of a call is bounded by its gas (--rpc-gascap)",
     "--mnemonic-seed-unsafe": "pass the words themselves (--mnemonic)",
+    "--profile": "fastevm.toml has one table; FASTEVM_CONFIG names another file",
     "--optimism": "fastevm node --op starts a chain of the OP stack",
     "--no-cors": "pages of this machine may call; --allow-origin names others",
 }
@@ -46,6 +50,8 @@ NETWORKS: Final = {
 }
 """Networks that another option or command starts, with a hint."""
 IPC_PATH: Final = "/tmp/anvil.ipc"
+ADDRESS: Final = re.compile("0x[0-9a-fA-F]{40}")
+EXACT: Final = Context(prec=100, traps=[Inexact, InvalidOperation, Overflow])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,6 +95,10 @@ def _add_accounts(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--balance", type=count, default=DEFAULT_BALANCE, metavar="ETHER",
         help="balance of each funded account (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--fund-accounts", type=funded, nargs="+", action="extend", default=[],
+        metavar="ADDRESS:ETHER", help="also fund these accounts, whose keys the node does not have",
     )  # fmt: skip
 
     words = group.add_mutually_exclusive_group()
@@ -262,6 +272,30 @@ class Refusal(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         """Exit with a usage error that says why the option is not supported."""
         parser.error(f"{self.option_strings[0]} is not supported: {self.why}")
+
+
+def funded(text: str) -> tuple[bytes, int]:
+    """Parse ``ADDRESS:ETHER`` as address (20 bytes) and wei; the amount may have decimals."""
+    address, _, ether = text.partition(":")
+    try:
+        wei = EXACT.multiply(Decimal(ether), Decimal(nodes.ETHER))
+        if not wei.is_finite() or wei < 0 or wei != wei.to_integral_value() or wei >= 2**256:
+            raise ValueError
+        return _address(address), int(wei)
+    except (ValueError, ArithmeticError):
+        raise argparse.ArgumentTypeError(
+            f"invalid account {text!r}: expected an address, a colon and ether, as 0x12...ef:1.5"
+        ) from None
+
+
+def _address(text: str) -> bytes:
+    """Parse an address. Raises ValueError, also for a wrong checksum (EIP-55)."""
+    if ADDRESS.fullmatch(text) is None:
+        raise ValueError
+    address = bytes.fromhex(text[2:])
+    if text[2:] not in (text[2:].lower(), text[2:].upper()) and checksum_address(address) != text:
+        raise ValueError
+    return address
 
 
 def seconds(text: str) -> float:

@@ -1,6 +1,7 @@
 """Starts and stops the listeners of a node, and prints the startup banner."""
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -44,6 +45,7 @@ from fastevm.tracing import SpoolQuota
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8545
 HIGHEST_PORT: Final = 65_535
+IN_USE_HINT: Final = "; choose another with --port (0: any free port)"
 KEEPALIVE: Final = 120.0  # seconds
 SHUTDOWN_TIME: Final = 5.0  # seconds for open requests to finish
 WARM_UP: Final = "fastevm.rpc.warm_up"
@@ -415,7 +417,8 @@ async def opened(connection: Callable[[], Any], host: str, port: int) -> asyncio
         return await loop.create_server(connection, sock=made)
     except OSError as error:
         made.close()
-        reason = f"cannot listen on {host}:{port}: {str(error.strerror).lower()}"
+        hint = IN_USE_HINT if error.errno == errno.EADDRINUSE else ""
+        reason = f"cannot listen on {host}:{port}: {str(error.strerror).lower()}{hint}"
         raise OSError(error.errno, reason) from None
     except BaseException:
         made.close()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fastevm import __version__
 from fastevm.__main__ import main
 
 
@@ -64,3 +65,28 @@ def test_without_a_command_all_commands_are_listed(capsys: pytest.CaptureFixture
     assert main([]) == 2
     shown = capsys.readouterr().err
     assert "dev" in shown and "statetest" in shown and "required" not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (["help"], "usage: fastevm "),
+        (["help", "dev"], "usage: fastevm dev "),
+        (["help", "fork", "cache"], "usage: fastevm fork cache "),
+    ],
+)
+def test_help_names_a_command(
+    words: list[str], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(words)
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out.startswith(usage)
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_the_version_has_a_short_option(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main([option])
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out == f"fastevm {__version__}\n"

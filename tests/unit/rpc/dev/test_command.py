@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import fastevm
+from fastevm.bench.node.launch import ServerThread
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import InvalidTransaction
 from fastevm.node.dev_accounts import ETHER
@@ -17,6 +18,7 @@ from fastevm.rpc.dev.options import REFUSED
 from fastevm.rpc.dev.settings import configured
 from fastevm.rpc.dev.state_file import StateFile
 
+THIRD = b"\xa3" * 20
 PROXY = bytes.fromhex("4e59b44847b379578588920ca78fbf26c0b4956c")
 
 
@@ -170,6 +172,58 @@ def test_options_of_anvil_that_are_not_there_say_why(
     with pytest.raises(SystemExit):
         parsed(name, "1")
     assert f"{name} is not supported: {REFUSED[name]}" in capsys.readouterr().err
+
+
+def test_accounts_of_others_are_funded() -> None:
+    first, second = "0x" + "a1" * 20, "0x" + PROXY.hex()
+    node = node_of("--fund-accounts", f"{first}:1.5", f"{second}:7",
+                   f"0x{THIRD.hex()}:123456789012.123456789012345678", "--fund-accounts",
+                   "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266:0")  # fmt: skip
+    layer = head_layer(node)
+    assert layer.balance(bytes.fromhex(first[2:])) == 15 * 10**17
+    assert layer.balance(THIRD) == 123_456_789_012 * ETHER + 123_456_789_012_345_678
+    assert layer.balance(PROXY) == 7 * ETHER and layer.code(PROXY) != b""
+    balances = [layer.balance(account.address) for account in node.accounts]
+    assert balances == [0, *[10_000 * ETHER] * 9]
+
+
+def test_a_kept_chain_is_funded_once(tmp_path: Path) -> None:
+    options = ("--datadir", str(tmp_path / "data"), "--fund-accounts", "0x" + "a1" * 20 + ":5")
+    payee = bytes.fromhex("a1" * 20)
+    node = node_of(*options)
+    assert head_layer(node).balance(payee) == 5 * ETHER
+    node.development.amend({hex_bytes(payee): {"balance": "0x3"}})
+    node.directory.close()
+    node = node_of(*options)
+    assert head_layer(node).balance(payee) == 3
+    node.directory.close()
+
+
+def test_a_contract_of_a_forked_chain_is_funded_and_keeps_its_code() -> None:
+    upstream = command.node_of(parsed())
+    contract = b"\xc0" * 20
+    upstream.development.amend({hex_bytes(contract): {"code": "0x5f5ff3", "nonce": "0x7"}})
+    with ServerThread(upstream) as server:
+        node = node_of("--fork-url", server.url(), "--no-storage-caching",
+                       "--fund-accounts", f"0x{contract.hex()}:2")  # fmt: skip
+        layer = head_layer(node)
+        assert layer.balance(contract) == 2 * ETHER
+        assert (layer.code(contract), layer.nonce(contract)) == (bytes.fromhex("5f5ff3"), 7)
+        node.remote.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0xa1:1", "0x" + "a1" * 20, "0x" + "a1" * 20 + ":-1", "0x" + "a1" * 20 + ":1e-19",
+     "0x" + "a1" * 20 + ":nan", "0x" + "a1" * 20 + ":inf", "0x" + "a1" * 20 + ":1e99",
+     "0x" + "a1" * 20 + ":1e999999999", "0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266:1"],
+)  # fmt: skip
+def test_an_account_to_fund_needs_an_address_and_an_amount(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parsed("--fund-accounts", text)
+    assert f"invalid account '{text}': expected an address, a colon" in capsys.readouterr().err
 
 
 def test_a_chain_without_the_deployment_proxy() -> None:

@@ -68,7 +68,7 @@ async def test_a_taken_port_is_an_error_and_leaves_nothing_open() -> None:
     second = Server(
         node, FakeSimulator(), [Listener(GETH, port=0), Listener(PRECONF, port=port)], threads=1
     )
-    with pytest.raises(OSError, match="address already in use"):
+    with pytest.raises(OSError, match=r"address already in use; choose another with --port"):
         await second.start()
     await first.stop()
     third = Server(node, FakeSimulator(), [Listener(PRECONF, port=port)], threads=1)
