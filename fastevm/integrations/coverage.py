@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
@@ -76,6 +77,26 @@ class Coverage:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
+
+    def lcov(self) -> str:
+        """Returns the lines in LCOV's format: 1 for each that was executed, else 0.
+
+        Contracts without a source map are left out, because nothing is known about their lines.
+        """
+        files: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        for item in self.reached.values():
+            locations = {} if item.artifact is None else item.artifact.locations
+            for pc, (file, line) in locations.items():
+                hits = files[file]
+                hits[line] = max(hits.get(line, 0), int(pc in item.pcs))
+        return "".join(record(file, hits) for file, hits in sorted(files.items()))
+
+
+def record(file: str, hits: Mapping[int, int]) -> str:
+    """Formats the hits of a file's lines as a record of LCOV."""
+    lines = [f"DA:{line},{count}" for line, count in sorted(hits.items())]
+    total = [f"LF:{len(hits)}", f"LH:{sum(hits.values())}", "end_of_record"]
+    return "\n".join(["TN:", f"SF:{file}", *lines, *total, ""])
 
 
 def row_of(item: Reached) -> tuple[str, str, str, str]:

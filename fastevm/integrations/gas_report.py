@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from statistics import median
 from typing import Any, Final
+
+import msgspec
 
 from fastevm.integrations.chain_control import Chain
 
@@ -13,6 +17,7 @@ COLUMNS: Final = ("contract", "function", "calls", "min", "median", "mean", "max
 CREATION: Final = "(creation)"
 PAYMENT: Final = "(payment)"
 SELECTOR: Final = 10  # characters
+Medians = dict[str, dict[str, int]]  # gas by contract and function
 
 
 class GasReport:
@@ -44,6 +49,41 @@ class GasReport:
         )]  # fmt: skip
         widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
         return ["  ".join(aligned(row, widths)).rstrip() for row in rows]
+
+    def medians(self) -> Medians:
+        """Returns the median gas of each function by contract and function, sorted."""
+        found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for (contract, function), used in sorted(self.used.items()):
+            found[contract][function] = round(median(used))
+        return dict(found)
+
+    def save(self, path: Path) -> None:
+        """Writes the medians to a JSON file."""
+        path.write_text(json.dumps(self.medians(), indent=2) + "\n")
+
+    def changes(self, before: Medians) -> list[str]:
+        """Returns a line for each function whose median differs from that of another run.
+
+        Functions that only one of the runs used are not compared, so that a part of the tests can
+        be compared with all of them.
+        """
+        return [
+            f"{contract} {function}: {old:,} -> {now:,} gas ({now - old:+,})"
+            for contract, functions in self.medians().items()
+            for function, now in functions.items()
+            if (old := before.get(contract, {}).get(function, now)) != now
+        ]
+
+
+def read_snapshot(path: Path) -> Medians:
+    """Returns the medians in a file of `GasReport.save`.
+
+    Raises ValueError if it is not such a file, OSError if it cannot be read.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, int]])
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"{path} is not a gas snapshot: {error}") from None
 
 
 def aligned(row: tuple[str, ...], widths: list[int]) -> list[str]:

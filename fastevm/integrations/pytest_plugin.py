@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -27,10 +28,17 @@ class Plugin:
 
     def __init__(self, config: pytest.Config) -> None:
         self.isolation = Isolation()
-        self.wants_gas = bool(config.getoption("fastevm_gas_report"))
-        self.wants_coverage = bool(config.getoption("fastevm_coverage"))
+        self.shows_gas = bool(config.getoption("fastevm_gas_report"))
+        self.gas_file: Path | None = config.getoption("fastevm_gas_snapshot")
+        self.gas_before = gas_snapshot(config.getoption("fastevm_gas_check"))
+        self.shows_coverage = bool(config.getoption("fastevm_coverage"))
+        self.lcov_file: Path | None = config.getoption("fastevm_coverage_lcov")
+        self.wants_gas = self.shows_gas or self.gas_file is not None or self.gas_before is not None
+        self.wants_coverage = self.shows_coverage or self.lcov_file is not None
         self.gas: Any = None
         self.coverage: Any = None
+        self.gas_changes: list[str] = []
+        self.not_written: list[str] = []
 
     def add_chain(self, chain: Any) -> None:
         """Isolates the chain of a node; counts gas and coverage if requested."""
@@ -58,8 +66,46 @@ class Plugin:
             self.coverage = module.Coverage()
         return module
 
+    def finish(self) -> bool:
+        """Writes the files that options ask for. Whether that succeeded and gas is as before."""
+        try:
+            if self.gas is not None and self.gas_file is not None:
+                self.gas.save(self.gas_file)
+            if self.coverage is not None and self.lcov_file is not None:
+                self.lcov_file.write_text(self.coverage.lcov())
+        except OSError as error:
+            self.not_written.append(str(error))
+        if self.gas is not None and self.gas_before is not None:
+            self.gas_changes = self.gas.changes(self.gas_before)
+        return not self.gas_changes and not self.not_written
+
+    def sections(self) -> Iterator[tuple[str, list[str]]]:
+        """Yields titles and lines of the reports."""
+        if self.shows_gas and self.gas is not None:
+            yield "gas used", self.gas.lines()
+        yield "gas that differs from the snapshot", self.gas_changes
+        yield "files that could not be written", self.not_written
+        if self.shows_coverage and self.coverage is not None:
+            yield "contracts covered", self.coverage.lines()
+
+
+def gas_snapshot(path: Path | None) -> Any:
+    """Returns the medians in a file; None without one. Raises UsageError if it cannot be read."""
+    if path is None:
+        return None
+    try:
+        return import_module(f"{PACKAGE}.gas_report").read_snapshot(path)
+    except (OSError, ValueError) as error:
+        raise pytest.UsageError(f"--fastevm-gas-check: {error}") from None
+
 
 KEY: Final = pytest.StashKey[Plugin]()
+FILES: Final = {
+    "gas-snapshot": "write the median gas of each contract and function as JSON",
+    "gas-check": "fail if the median gas of a function differs from that in a gas snapshot",
+    "coverage-lcov": "write the lines of contracts that were executed in LCOV's format",
+}
+"""Options that name a file, and what they do."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -82,19 +128,43 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         dest="fastevm_coverage",
         help="report at the end which functions and lines of contracts were executed",
     )
+    for name, purpose in FILES.items():
+        group.addoption(
+            f"--fastevm-{name}",
+            type=Path,
+            metavar="FILE",
+            dest=destination(name),
+            help=purpose,
+        )
+
+
+def destination(name: str) -> str:
+    """Returns the attribute of an option in `FILES`."""
+    return f"fastevm_{name.replace('-', '_')}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the markers of the plugin."""
+    """Registers the markers of the plugin.
+
+    Raises UsageError if options do not go together or a file cannot be read.
+    """
+    named = [name for name in FILES if config.getoption(destination(name)) is not None]
+    if named and getattr(config.option, "numprocesses", None):
+        raise pytest.UsageError(f"--fastevm-{named[0]} needs all tests in one process: without -n")
     config.stash[KEY] = Plugin(config)
     config.addinivalue_line("markers", f"{NO_ISOLATION}: keep the changes of this test to chains")
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Writes files. The session fails if one cannot be written, and if the gas differs."""
+    is_fine = session.config.stash[KEY].finish()
+    if not is_fine and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Writes the reports."""
-    plugin = config.stash[KEY]
-    for title, report in (("gas used", plugin.gas), ("contracts covered", plugin.coverage)):
-        lines = report.lines() if report is not None else []
+    for title, lines in config.stash[KEY].sections():
         if lines:
             terminalreporter.section(title)
             for line in lines:

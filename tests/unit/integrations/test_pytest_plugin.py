@@ -1,5 +1,6 @@
 """The pytest plugin in sessions of its own: fixtures, isolation by scope, gas report."""
 
+import json
 import re
 import subprocess
 import sys
@@ -376,3 +377,73 @@ def test_transactions_and_calls_of_a_chain_are_covered(session: pytest.Pytester)
     result = run(session, "--fastevm-coverage", "--fastevm-gas-report")
     result.assert_outcomes(passed=2)
     result.stdout.re_match_lines([r".*gas used.*", r"Pair +2 of 2 +4 of 4 \(100 %\)$"])
+
+
+def test_covered_lines_are_written_for_other_tools(session: pytest.Pytester) -> None:
+    session.makepyfile(f"""
+        from fastevm import contract
+
+        ARTIFACT = {ARTIFACT!r}
+
+        def test_a_machine(evm):
+            assert contract(ARTIFACT).deploy(evm).a() is None
+    """)
+    result = run(session, "--fastevm-coverage-lcov", "lcov.info")
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*contracts covered*")
+    head, file, *lines = (session.path / "lcov.info").read_text().splitlines()
+    assert (head, file[:3]) == ("TN:", "SF:")
+    assert lines == ["DA:1,1", "DA:3,1", "DA:4,1", "DA:9,0", "LF:4", "LH:3", "end_of_record"]
+
+
+PAYMENT = """
+    def test_a_payment(w3, accounts):
+        w3.eth.send_transaction({"to": accounts[1], "value": 5, "data": "DATA"})
+"""
+PAYEE = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+
+
+def test_a_change_of_gas_fails_the_session(session: pytest.Pytester) -> None:
+    session.makepyfile(PAYMENT.replace("DATA", "0xa1b2c3d4"))
+    result = run(session, "--fastevm-gas-snapshot", "gas.json")
+    result.assert_outcomes(passed=1)
+    saved = json.loads((session.path / "gas.json").read_text())
+    ((payee, gas),) = saved.items()
+    assert payee.lower() == PAYEE.lower() and list(gas) == ["0xa1b2c3d4"]
+
+    assert run(session, "--fastevm-gas-check", "gas.json").ret == pytest.ExitCode.OK
+    before = gas["0xa1b2c3d4"]
+    (session.path / "gas.json").write_text(json.dumps({payee: {"0xa1b2c3d4": before - 7}}))
+    result = run(session, "--fastevm-gas-check", "gas.json")
+    result.assert_outcomes(passed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        ["*gas that differs*", f"{payee} 0xa1b2c3d4: {before - 7:,} -> {before:,} gas (+7)"]
+    )
+    # what only one of the two has is not compared
+    (session.path / "gas.json").write_text(json.dumps({payee: {"transfer": 1}, "Other": {"a": 1}}))
+    assert run(session, "--fastevm-gas-check", "gas.json").ret == pytest.ExitCode.OK
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--fastevm-gas-check", "none.json"), "--fastevm-gas-check: *none.json*"),
+        (("--fastevm-gas-check", "list.json"), "*list.json is not a gas snapshot: Expected*"),
+    ],
+)
+def test_a_gas_snapshot_that_cannot_be_read_is_an_error_before_the_tests(
+    session: pytest.Pytester, options: tuple[str, ...], message: str
+) -> None:
+    session.makepyfile(PAYMENT.replace("DATA", "0x"))
+    (session.path / "list.json").write_text("[1]")
+    result = run(session, *options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+
+
+def test_a_file_that_cannot_be_written_fails_the_session(session: pytest.Pytester) -> None:
+    session.makepyfile(PAYMENT.replace("DATA", "0x"))
+    result = run(session, "--fastevm-gas-snapshot", "absent/gas.json")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*files that could not be written*", "*absent/gas.json*"])
