@@ -4,12 +4,14 @@ Hardhat, forge, web3.js, titanoboa, ape and wake are not installed here: `make e
 those clients by programs of its own, not by those of their pages.
 """
 
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -75,3 +77,21 @@ def test_commands_of_a_page() -> None:
 def test_every_page_is_in_the_navigation() -> None:
     site = (ROOT / "mkdocs.yml").read_text()
     assert [page.name for page in PAGES.glob("*.md") if f"clients/{page.name}" not in site] == []
+
+
+def test_a_wallet_and_a_page_find_the_chain_of_the_page() -> None:
+    """The network of the page is that of `fastevm dev`, which answers extensions of browsers."""
+    page = (PAGES / "wallets.md").read_text()
+    shown = re.search(r'chainId: "(0x[0-9a-f]+)"', page)
+    assert shown is not None and f"`{int(shown[1], 16)}`" in page and ADDRESS in page
+    body = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
+    with running_node(module=DEV) as url:
+        for origin in (
+            "chrome-extension://nkbihfbeogaeaoehlefnkodbefgpgknn",
+            "http://localhost:3000",
+        ):
+            headers = {"Content-Type": "application/json", "Origin": origin}
+            request = urllib.request.Request(url, body, headers)
+            with urllib.request.urlopen(request, timeout=MAX_WAIT) as answer:
+                assert json.load(answer)["result"] == shown[1]
+                assert answer.headers["Access-Control-Allow-Origin"] in ("*", origin)

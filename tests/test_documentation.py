@@ -1,16 +1,19 @@
 """Programs of the documentation run and are typed; every page is in the site's list."""
 
+import argparse
 import importlib.util
 import json
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from fastevm.cli.command_line import parser
 from fastevm.rpc.dispatch.registry import METHODS
 from tests.max_wait import MAX_WAIT
 
@@ -184,6 +187,24 @@ def test_the_reference_has_every_method_with_a_description(hooks: dict[str, Modu
         assert f"#{name.lower()})" in made[f"{generator.FOLDER}/index.md"]
     assert set(generator.EXAMPLES) <= set(METHODS)
     assert sum(page.count("```json") for page in made.values()) == 2 * len(generator.EXAMPLES)
+
+
+def test_methods_and_options_of_a_development_chain_exist() -> None:
+    page = (DOCS / "how-to/development-chain.md").read_text()
+    named = set(re.findall(r"`((?:anvil|evm|hardhat|fastevm)_\w+)`", page))
+    assert len(named) > 30 and sorted(named - set(METHODS)) == []
+    command = parser("dev")
+    words = set(re.findall(r"`(--[a-z0-9-]+)", page))
+    assert len(words) > 10 and sorted(words - set(_options_of(command))) == []
+
+
+def _options_of(top: argparse.ArgumentParser) -> Iterator[str]:
+    """The options of the only command of a parser."""
+    (commands,) = (each for each in top._actions if isinstance(each, argparse._SubParsersAction))
+    ((_, command),) = commands.choices.items()
+    command.filled()
+    for action in command._actions:
+        yield from action.option_strings
 
 
 def test_each_namespace_is_in_the_navigation(hooks: dict[str, ModuleType]) -> None:

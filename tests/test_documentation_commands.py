@@ -35,6 +35,7 @@ TESTED = {
 NOT_HERE = {
     "make dev": "builds; the command it starts is run here",
     "make package": "takes minutes; .ci/run calls it",
+    "docker": "needs Docker; tests/test_container_page.py runs the commands inside",
     "pip install": "installs; tests/packaging/check.py tries the wheel",
     ".venv/bin/fastevm --version": "the test of the installation page runs it in this environment",
     "export ETHEREUM_TESTER_CHAIN_BACKEND": "tests/unit/integrations/eth_tester",
