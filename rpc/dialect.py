@@ -58,8 +58,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     else it is refused.
     ``failed_send_is_error``: a send whose transaction fails in its block is an error with the hash
     and the return data, and errors of halted calls contain return data, as in Hardhat.
-    ``transfers_cost_the_same``: the estimate of a simple ETH transfer is 21,000 gas for every
-    sender.
+    ``transfers_need_no_funds``: the estimate of a simple ETH transfer assumes that the sender can
+    pay for it.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     first_account_sends: bool = False
     failing_is_sent: bool = False
     failed_send_is_error: bool = False
-    transfers_cost_the_same: bool = False
+    transfers_need_no_funds: bool = False
 
     def with_receipts(self, name: str) -> "Dialect":
         """Return the dialect with receipts ``preconfirmed`` or ``canonical``.
@@ -121,7 +121,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
             first_account_sends=True,
             failing_is_sent=True,
             failed_send_is_error=failed_send_is_error,
-            transfers_cost_the_same=True,
+            transfers_need_no_funds=True,
         )
 
 

@@ -1,6 +1,7 @@
 """Gas estimates: the lowest gas limit with which a call succeeds, within 1.5 %."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -85,8 +86,11 @@ def _search(
     high = upper_bound(attempt, gas_cap)
     pays_only = is_transfer(attempt.view, request, attempt.state_overrides)
     has_one_price = has_one_transfer_price(attempt.schedule)
-    if pays_only and has_one_price and succeeds(attempt, TRANSFER_GAS, timeout):
-        return TRANSFER_GAS
+    if pays_only and has_one_price and high >= TRANSFER_GAS:
+        # The run checks all that a call is checked for. If it is refused, the search says why.
+        with suppress(InvalidTransaction):
+            if attempt.run(TRANSFER_GAS, timeout).success:
+                return TRANSFER_GAS
     try:
         outcome = attempt.run(high, timeout)
     except InvalidTransaction as error:

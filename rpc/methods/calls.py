@@ -29,13 +29,12 @@ from fastevm.simulate import (
     SimpleOutcome,
     SimulationError,
     StateView,
-    has_one_transfer_price,
     is_transfer,
     revert_message,
 )
 
+MAX_BALANCE = 2**256 - 1  # wei
 Ended = CallResult | CallOutcome | SimpleOutcome
-TRANSFER_GAS = 21_000
 CALL = Param(decode_call)
 STATE_OVERRIDES = Param(
     decode_state_overrides,
@@ -195,16 +194,17 @@ def estimated(
     block_overrides: BlockOverrides,
 ) -> int:
     """Return a gas limit with which the transaction succeeds. Raises RpcError if there is none."""
+    request = with_one_kind_of_fees(context, request)
     if (
-        context.dialect.transfers_cost_the_same
-        and has_one_transfer_price(state.schedule)
+        context.dialect.transfers_need_no_funds
+        and not request.blob_versioned_hashes
         and is_transfer(state, request, state_overrides)
     ):
-        return TRANSFER_GAS
+        state_overrides = with_funds(state, request, state_overrides, block_overrides)
     try:
         result = context.simulator.estimate_gas(
             state,
-            with_one_kind_of_fees(context, request),
+            request,
             state_overrides=state_overrides,
             block_overrides=block_overrides,
             gas_cap=context.limits.call_gas,
@@ -216,6 +216,21 @@ def estimated(
     if isinstance(result, CallResult):
         raise failed_call(context, result)
     return result
+
+
+def with_funds(
+    state: StateView,
+    request: CallRequest,
+    state_overrides: Mapping[bytes, AccountOverride],
+    block_overrides: BlockOverrides,
+) -> Mapping[bytes, AccountOverride]:
+    """Return the overrides with a balance of the sender that pays for value and gas."""
+    limit = block_overrides.gas_limit
+    gas = max(request.gas or 0, state.header.gas_limit if limit is None else limit)
+    price = request.gas_price or request.max_fee_per_gas or 0
+    funds = min(request.value + gas * price, MAX_BALANCE)
+    sender = state_overrides.get(request.sender) or AccountOverride()
+    return {**state_overrides, request.sender: replace(sender, balance=funds)}
 
 
 def refused_call(error: InvalidTransaction | SimulationError) -> RpcError:

@@ -1,13 +1,17 @@
 """Call objects whose members contradict each other get an error, and the node goes on."""
 
+import re
 import sys
 from collections.abc import Iterator
+from itertools import combinations
 from subprocess import run
 from typing import Any
 
 import pytest
 
-from fastevm.bench.node.launch import NodeProcess, fastevm_node
+from fastevm.bench.node.launch import NodeProcess, ServerThread, fastevm_node
+from fastevm.node import dev_node
+from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import RpcRefusal
 
 TO = "0x" + "11" * 20
@@ -72,3 +76,54 @@ def test_a_local_node_answers_likewise(name: str) -> None:
     ran = run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode >= 0, "the process was killed by a signal"
     assert words in ran.stdout + ran.stderr
+
+
+# Members of a transfer that are valid alone, invalid alone, or invalid with one of the others.
+TRANSFER_MEMBERS = [
+    ("chainId", "0x1"),
+    ("chainId", "0x7a69"),
+    ("gasPrice", "0x1"),
+    ("gasPrice", "0x77359400"),
+    ("maxFeePerGas", "0x1"),
+    ("maxFeePerGas", "0x77359400"),
+    ("maxPriorityFeePerGas", "0x2"),
+    ("maxPriorityFeePerGas", "0xb2d05e00"),
+    ("value", "0x1"),
+    ("nonce", "0x0"),
+    ("nonce", "0xffffffffffffffff"),
+    ("accessList", []),
+    ("accessList", [{"address": TO, "storageKeys": []}]),
+    ("blobVersionedHashes", ["0x01" + "00" * 31]),
+    ("blobVersionedHashes", ["0x02" + "00" * 31]),
+    ("maxFeePerBlobGas", "0x0"),
+    ("authorizationList", []),
+    ("to", "0x" + "00" * 19 + "04"),
+]
+
+
+def refusal(client: JsonRpcClient, method: str, *params: Any) -> tuple[int, str] | None:
+    """The error of a request without the gas that it names; None if the request succeeds."""
+    try:
+        client.call(method, *params)
+    except RpcRefusal as error:
+        return error.code, re.sub(r" \(supplied gas \d+\)", "", error.message)
+    return None
+
+
+def test_an_estimate_of_a_transfer_on_a_development_node_makes_the_checks_of_a_call() -> None:
+    """The development node estimates transfers of senders without funds, as anvil does."""
+    poor, rich = "0x" + "ee" * 20, {"0x" + "ee" * 20: {"balance": hex(10**30)}}
+    refused = 0
+    with (
+        ServerThread(dev_node(), development=True) as server,
+        server.client("geth") as client,
+    ):
+        for pair in combinations(TRANSFER_MEMBERS, 2):
+            call = {"from": poor, "to": TO} | dict(pair)
+            has_lists = call.get("accessList") or call.get("blobVersionedHashes")
+            state = rich if has_lists else {}
+            found = refusal(client, "eth_estimateGas", call, "latest", state)
+            assert found == refusal(client, "eth_call", call, "latest", rich), call
+            refused += found is not None
+        assert client.call("eth_estimateGas", {"from": poor, "to": TO, "value": "0x1"}) == "0x5208"
+    assert refused > len(TRANSFER_MEMBERS)
