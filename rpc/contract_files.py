@@ -25,7 +25,7 @@ from fastevm.rpc_types.contract_names import FILE_SIZE, FILES_LIMIT
 
 LOCATIONS: Final = "fastevm.rpc.build_info"  # imported when a source line is needed
 FOLDERS: Final = ("out", "artifacts")  # where Foundry and Hardhat write, in the working directory
-BUILD_INFO: Final = "build-info"  # a folder of compilers with what the artifacts contain
+BUILD_INFO: Final = "build-info"  # a folder of compiler outputs, which the artifacts repeat
 SUFFIXES: Final = (".json", ".abi")
 LOOK_SECONDS: Final = 1.0  # seconds between two scans for changed files
 LOOK_SHARE: Final = 0.02  # largest share of the time spent on scans
@@ -266,7 +266,7 @@ def _contract(
     content: dict[str, Any], name: str, path: Path, root: Path, key: str | None
 ) -> KnownContract | None:
     abi = content.get("abi")
-    if isinstance(abi, str):  # of older compilers
+    if isinstance(abi, str):  # older compilers store the ABI as text
         abi = msgspec.json.decode(abi)
     if not isinstance(abi, list):
         return None

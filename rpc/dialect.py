@@ -28,7 +28,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     next nonce does not reuse a nonce. Otherwise only canonical transactions have receipts, so that
     ``latest`` includes their effects, and a pre-confirmed transaction looks like a pooled one.
     ``pending_is_unsealed``: the pending block's hash, nonce and miner are null; else the hash is 32
-    zero bytes and the others are those of its header so far.
+    zero bytes, and nonce and miner are those of its header so far.
     ``pool_names_checksummed``: senders in txpool_content are checksummed (EIP-55).
     ``newer_fees_count``: a call object may have both ``gasPrice`` and EIP-1559 fees. Calls use the
     EIP-1559 fees, transactions to send use the gas price. A tip without a fee cap is ignored. Else

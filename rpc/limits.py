@@ -1,4 +1,4 @@
-"""The limits of requests, by name. A request beyond one gets an error, or less where it says so."""
+"""The limits of requests, by name. Beyond a limit: an error, unless the comment says otherwise."""
 
 import sys
 from contextlib import suppress
@@ -21,7 +21,7 @@ TRACE_FILTER_BLOCKS: Final = 10_000  # blocks that one trace_filter may execute 
 TRACE_FILTER_ADDRESSES: Final = 1000  # addresses in one list of a trace_filter
 # calls of one request in which each call sees the state of the previous one
 TRACED_CALLS: Final = 1000
-# largest state in accounts in which code is searched by its hash
+# most accounts of a state in which code is searched by its hash
 CODE_SEARCH_ACCOUNTS: Final = 100_000
 STORAGE_RANGE_LIMIT: Final = 1024  # slots of one debug_storageRangeAt; more are cut silently
 SEARCH_BLOCKS: Final = 10_000  # blocks that one search for a transaction may scan
@@ -94,7 +94,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     client_watch_gas: int = 2_000_000_000
     # per slice; answers that were not renewed in this time are marked stale
     watch_time: float = 0.1
-    watch_call_time: float = 1.0  # of one watched call or bundle
+    watch_call_time: float = 1.0  # seconds of one watched call or bundle
     watch_threads: int = 1  # threads that renew answers, besides the builder's
     # --- waiting for a transaction, and how old pre-confirmed state may be ---
     sync_time: float = 6.0  # longest and default wait of eth_sendRawTransactionSync

@@ -12,9 +12,9 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter, check_choices
 from fastevm.rpc_types.logs import LogWriter
 
-BLOCKS_OF_OBJECT: Final = 128  # blooms whose check costs as much as one JSON object of an answer
-CHOICES_OF_OBJECT: Final = 16  # addresses and topics whose hashing and bloom checks cost as much
-BYTES_OF_OBJECT: Final = 32 * 1024  # packed logs in bytes whose scan costs as much
+BLOCKS_OF_OBJECT: Final = 128  # this many bloom checks cost as much as one JSON object of an answer
+CHOICES_OF_OBJECT: Final = 16  # addresses and topics; hashing them costs as much as one object
+BYTES_OF_OBJECT: Final = 32 * 1024  # scanning packed logs of this size costs as much as one object
 REMOVED: Final = (b'"removed":false', b'"removed":true')  # hex digits never contain these texts
 REORG_RETRIES: Final = 3  # retries of a query whose blocks left the canonical chain while it ran
 

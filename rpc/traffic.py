@@ -16,14 +16,14 @@ CLIENT_PART: Final = 8  # a client below an eighth may begin more while more tha
 
 
 class TrafficBudget:
-    """Bytes of memory that all holdings may have together. All of it belongs to the event loop."""
+    """Bytes of memory that all holdings may have together. Use it only on the event loop."""
 
     __slots__ = ("_by_client", "_holdings", "limit", "used")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.used = 0
-        self._holdings: dict[str, set[Holding]] = {}  # those that can end, by client
+        self._holdings: dict[str, set[Holding]] = {}  # holdings with an ``end``, by client
         self._by_client: Counter[str] = Counter()
 
     def holding(self, client: str, end: Callable[[], None] | None = None) -> Holding:

@@ -160,7 +160,7 @@ class View(Struct, eq=False):
 
     @property
     def has_deposits(self) -> bool:
-        """Whether its first transaction is a deposit, as on chains of the OP stack."""
+        """Whether the block's first transaction is a deposit, as on chains of the OP stack."""
         transactions = self.block.transactions
         return bool(transactions) and transactions[0].type == DEPOSIT
 

@@ -301,7 +301,7 @@ class Node:
 
     @property
     def pre_confirms(self) -> bool:
-        """Whether the builder of the pending block has promised it. If not, this node guessed it."""
+        """Whether the builder of the pending block has promised it; else this node guessed it."""
         pending = self._pending
         if pending is not None and is_forecast(pending):
             return False

@@ -139,7 +139,7 @@ class Submission:
         return transaction.hash
 
     def admit(self, raw: bytes, *, may_queue: bool = True) -> Transaction:
-        """Decodes and checks a signed transaction and adds it to the pool, without announcing it."""
+        """Decodes and checks a signed transaction and adds it to the pool; does not announce it."""
         transaction, sidecar = self._predecoded.take(raw)
         self._add(transaction, sidecar, may_queue=may_queue)
         return transaction

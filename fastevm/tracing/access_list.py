@@ -35,7 +35,7 @@ Accessed = dict[bytes, set[int]]
 
 
 class AccessListResult(Struct, frozen=True):
-    """The stable list, the gas used with it, and the error of the call or None."""
+    """The stable access list, the gas used with it, and the error of the call or None."""
 
     access_list: tuple[AccessListEntry, ...]
     gas_used: int

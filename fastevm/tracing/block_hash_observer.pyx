@@ -1,4 +1,4 @@
-"""An observer that finds reads of block hashes that nobody provided."""
+"""An observer that finds reads of unknown block hashes."""
 
 from libc.stdint cimport uint8_t, uint64_t
 
@@ -16,13 +16,14 @@ from collections.abc import Container
 
 
 cdef class BlockHashObserver(Observer):
-    """Finds the last block of which BLOCKHASH read a hash that is not known.
+    """Finds the last read of an unknown block hash by BLOCKHASH.
 
-    ``number``: of the executed block. ``known``: numbers of the blocks whose hashes are known.
+    ``number``: number of the executed block. ``known``: numbers of the blocks whose hashes are
+    known.
     """
 
     cdef uint64_t number
-    cdef bint[BLOCK_HASH_WINDOW] known   # by the distance to the parent
+    cdef bint[BLOCK_HASH_WINDOW] known   # index: distance to the parent
     cdef bint has_missed
     cdef uint64_t missed
 
@@ -35,7 +36,7 @@ cdef class BlockHashObserver(Observer):
 
     @property
     def missing(self) -> int | None:
-        """The number of the last block whose hash was read without being known, or None."""
+        """The block number of the last read of an unknown hash, or None."""
         return self.missed if self.has_missed else None
 
     cdef bint observe(self, Machine* m) noexcept nogil:

@@ -40,7 +40,7 @@ PRICED: Final = CallRequest(gas_price=1, max_fee_per_blob_gas=1)
 class TracedCall(NamedTuple):
     """A call or a raw signed transaction, the trace request, and block overrides.
 
-    ``state_overrides`` are applied before it.
+    ``state_overrides`` are applied before the call.
     """
 
     call: CallRequest | bytes

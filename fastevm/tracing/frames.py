@@ -31,7 +31,7 @@ class CallFrame(NamedTuple):
 
     @property
     def creates(self) -> bool:
-        """Whether it is a creation."""
+        """Whether the frame is a creation."""
         return self.kind in CREATIONS
 
 

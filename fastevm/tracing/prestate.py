@@ -27,7 +27,7 @@ class PrestateOptions(Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(Struct, frozen=True):
-    """An account in one of the two states; zero values if it does not exist."""
+    """An account before or after the transaction; zero values if it does not exist."""
 
     balance: int
     nonce: int
@@ -36,7 +36,7 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Nonce 0, balance 0, no code."""
+        """Whether nonce and balance are 0 and there is no code."""
         return not (self.balance or self.nonce or self.code)
 
 

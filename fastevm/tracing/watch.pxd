@@ -8,5 +8,6 @@ cdef class ObserverWatch(Watch):
     cdef Observer observer    # the observer of the last attempt
 
 
-# Returns the exception for the reason why an observer stopped the execution; None if it did not.
+# Returns the exception for the reason why an observer stopped the execution; None if it ran to its
+# end.
 cdef object observer_fault(Observer observer)

@@ -32,9 +32,9 @@ def is_node_interface(state: StateView, request: CallRequest) -> bool:
 
 
 def answer(context: Context, state: StateView, request: CallRequest, estimate: Estimate) -> bytes:
-    """Returns the output of a call of NodeInterface. RpcError for what is not supported.
+    """Returns the output of a call of NodeInterface; raises RpcError for an unsupported method.
 
-    ``estimate``: the gas of a transaction.
+    ``estimate``: estimates the gas of a transaction.
     """
     name = METHODS.get(request.data[:4]) if request.to == NODE_INTERFACE else None
     if name is None:
@@ -52,7 +52,7 @@ def answer(context: Context, state: StateView, request: CallRequest, estimate: E
 def _components(
     state: StateView, request: CallRequest, arguments: bytes, estimate: Estimate, *, is_whole: bool
 ) -> bytes:
-    """The gas of a transaction, the part for L1, the base fee and the price of L1's data."""
+    """Returns the ABI-encoded gas, gas for L1, base fee and L1 data price of a transaction."""
     start = _number(arguments, 64)
     size = _number(arguments, start)
     creates = bool(_number(arguments, 32))
@@ -77,7 +77,7 @@ def _l1_number(context: Context, number: int) -> bytes:
 
 
 def _of_upstream(context: Context, request: CallRequest) -> bytes:
-    """What the upstream answers at the block of the fork."""
+    """Returns the upstream's answer at the fork block. Raises RpcError without a fork."""
     history = context.node.history
     if history is None:
         raise RpcError("call", "NodeInterface: this method needs a fork of a chain of Arbitrum")
@@ -93,7 +93,7 @@ def _fork_number(context: Context) -> int:
 
 
 def _number(data: bytes, at: int) -> int:
-    """The word at this offset. RpcError beyond the end."""
+    """Returns the 32-byte word at offset ``at``. Raises RpcError if the data end before."""
     if at + WORD > len(data):
         raise RpcError("call", "NodeInterface: the call data are too short")
     return int.from_bytes(data[at : at + WORD], "big")

@@ -76,7 +76,7 @@ def sync_status(context: Context) -> Json:
 
 @method("optimism_rollupConfig")
 def rollup_config(context: Context) -> Json:
-    """Return the rollup configuration, without what only a node with L1 knows."""
+    """Return the rollup configuration, without the members that only a node with L1 knows."""
     _on_op_stack(context, context.latest_view())
     chain, config = context.node.chain, context.node.config
     genesis = chain.genesis

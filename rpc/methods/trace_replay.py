@@ -25,7 +25,7 @@ from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides
 from fastevm.tracing import Spool, TraceRequest
 
 Types = frozenset[str]
-FRAMES_ONLY: Final = frozenset(("trace",))  # of ``tracing.TYPES``
+FRAMES_ONLY: Final = frozenset(("trace",))  # a subset of ``tracing.TYPES``
 
 
 def decode_types(value: Any) -> Types:

@@ -165,7 +165,7 @@ def _address(text: Any) -> bytes | None:
 
 
 def _why_it_waits(context: Context, tx_hash: Any) -> str | None:
-    """Returns why a node on demand has not mined a transaction; None if it has, or will soon."""
+    """Returns why a development node has not mined a transaction; None if no reason is known."""
     node = context.node
     if not isinstance(tx_hash, str):
         return None

@@ -119,8 +119,9 @@ class Terminal:
     def answer(self, context: Context, body: bytes, answer: Answer, seconds: float) -> None:
         """Log the failed requests of a body; with JSON output and ``requests``, all of them.
 
-        Also logs transactions that a node on demand does not mine, with the reason, and requests
-        that make blocks without transactions, move the clock or reset the chain.
+        Also logs transactions that a node with mining on demand leaves in the pool, with the
+        reason, and requests that make blocks without transactions, move the clock or reset the
+        chain.
         """
         text = answer if isinstance(answer, bytes) and len(answer) <= BODY_LIMIT else b""
         logs_all = self.options.requests and self.options.as_json

@@ -465,8 +465,7 @@ class WatchService:
                 self._account(standing, -standing.gas)
                 self._close(standing, TOO_MUCH_GAS.format(gas=gas, limit=limit))
 
-    # --- messages to the event loop
-    # -----------------------------------------------------------------
+    # --- messages to the event loop -------------------------------------------------------------
 
     def _close(self, standing: Standing, cause: str) -> None:
         self._on_loop(lambda: None if standing.is_gone else standing.subscriber.close(cause))

@@ -1,4 +1,4 @@
-"""``genesis.json`` of a data directory: the chain, and the block and slice intervals of its node."""
+"""``genesis.json`` of a data directory: the chain and the block and slice intervals of a node."""
 
 from __future__ import annotations
 
