@@ -1,11 +1,12 @@
-"""The interfaces of contracts that are part of a chain: Base's tokens (B20) and their registries.
+"""The interfaces of contracts built into Base: tokens (B20), their registries, and BaseTime.
 
 Each is a contract type, as `fastevm.contract` returns::
 
     factory = B20_FACTORY.at(evm, B20_FACTORY_ADDRESS)
     token = B20_STABLECOIN.at(evm, address)
 
-They have the functions of the newest fork, Denim. Earlier forks revert for those that they lack.
+They have the functions of the newest fork, Denim. A call of a function that an
+earlier fork lacks reverts.
 """
 
 from __future__ import annotations
@@ -275,6 +276,6 @@ B20_STABLECOIN: Final = _interface(_TOKEN + _STABLECOIN)
 POLICY_REGISTRY: Final = _interface(_POLICY_REGISTRY)
 """Lists of accounts that may or may not take part in transfers."""
 ACTIVATION_REGISTRY: Final = _interface(_ACTIVATION_REGISTRY)
-"""Switches of the features."""
+"""The registry of activated features."""
 BASE_TIME: Final = _interface(_BASE_TIME)
-"""The milliseconds of a block."""
+"""The milliseconds of the block timestamp."""

@@ -1,6 +1,6 @@
-"""The exceptions of the library border: input that cannot be executed, or a broken host.
+"""The public exceptions: input that cannot be executed, failures of files or endpoints.
 
-A revert or a halt inside the EVM is never an exception: it is a result.
+A revert or a halt inside the EVM is part of the result; only ``check`` of a result raises it.
 """
 
 from pathlib import Path
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def error_text(error: BaseException) -> str:
-    """Returns the message of an error for users; that of an OSError has no number.
+    """Returns the message of an error for users, without the number of an OSError.
 
-    ``none.json: no such file or directory``, not ``[Errno 2] No such file ...: 'none.json'``. The
-    name of its class for an error without a message.
+    ``none.json: no such file or directory``, not ``[Errno 2] No such file ...: 'none.json'``.
+    Returns the class name of an error without a message.
     """
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
@@ -20,9 +20,9 @@ def error_text(error: BaseException) -> str:
 
 
 def install_command(extra: str) -> str:
-    """Returns the command that installs an extra; that of a clone is run in its folder."""
-    if (Path(__file__).parents[1] / "pyproject.toml").is_file():  # beside no installed release
-        # without the variable it would compile everything again
+    """Returns the command that installs an extra; the command of a clone is run in its folder."""
+    if (Path(__file__).parents[1] / "pyproject.toml").is_file():  # only a clone has it
+        # without FASTEVM_ONLY pip would compile all modules again
         return f'FASTEVM_ONLY=none pip install --editable ".[{extra}]"'
     return f'pip install "fastevm[{extra}]"'
 
@@ -31,7 +31,7 @@ FORK_TEXT = 600  # characters of the message of a `ForkError`
 
 
 class FastevmError(Exception):
-    """Base of everything that this library raises on purpose. All of them can be pickled."""
+    """Base class of all exceptions that this library raises on purpose. All can be pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.args, self.__dict__)
@@ -47,9 +47,9 @@ def _restored(kind: type[FastevmError], args: tuple[Any, ...], members: dict[str
 class InvalidTransaction(FastevmError):
     """A transaction that breaks a validity rule; nothing was changed.
 
-    ``code`` is the rule's short name (``nonce_too_low`` ...), ``message`` the wording clients
-    match on, ``have`` and ``want`` the two values that disagree, where the rule compares two.
-    ``position``: in a simulated chain, the index of the block and of the call in the block.
+    ``code``: short name of the rule (``nonce_too_low`` ...). ``message``: a text that clients
+    match. ``have`` and ``want``: the two values, if the rule compares two. ``position``: in a
+    simulated chain, the index of the block and of the call in the block.
     """
 
     position: tuple[int, int] | None = None
@@ -63,13 +63,13 @@ class InvalidTransaction(FastevmError):
 
 
 class TransactionDecodeError(FastevmError, ValueError):
-    """Bytes that are no canonical transaction of any known type (EIP-2718, RLP)."""
+    """Bytes that are not a canonical transaction of a known type (EIP-2718, RLP)."""
 
 
 class InvalidBlock(FastevmError):
-    """A block that breaks a rule: which block and field, what was expected and what was found.
+    """A block that breaks a rule: block number, field, expected value and found value.
 
-    ``text`` replaces the last two where a rule has words of its own.
+    ``text`` replaces the two values in the message.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class InvalidBlock(FastevmError):
 
 
 class UnknownBlockError(FastevmError, KeyError):
-    """A block that this chain does not hold: never seen, or on a branch that was dropped."""
+    """A block that this chain does not have: never received, or on a branch that was dropped."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -102,13 +102,13 @@ class StateUnavailableError(FastevmError):
 
 
 class BlockUnavailableError(FastevmError):
-    """The block is known, but the file that it lies in does not give it."""
+    """The block is known, but the file of old blocks does not contain it or cannot be read."""
 
 
 class ForkError(FastevmError):
-    """A value of a remote state cannot be had; the text names the endpoint, never its key.
+    """A value of a remote state cannot be fetched. The message names the endpoint without its key.
 
-    The text may quote the endpoint's answer, so a long one is cut.
+    The message may quote the endpoint's answer and is cut after ``FORK_TEXT`` characters.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -117,7 +117,9 @@ class ForkError(FastevmError):
 
 
 class StateNotKnown(FastevmError):
-    """A remote state lacks a value: the thread does not wait, or it belongs to another block."""
+    """A remote state lacks a value, and this thread does not wait, or the value is of another
+    block.
+    """
 
 
 class ExecutionFailed(FastevmError):
@@ -139,11 +141,11 @@ class Revert(FastevmError):
 
 
 class PrecompileFailed(FastevmError):
-    """Raised by a precompile in Python: the call fails, and all its gas is gone."""
+    """Raised by a precompile in Python: the call fails and consumes all its gas."""
 
 
 class UnknownForkError(FastevmError, ValueError):
-    """A hardfork name that nobody knows; the message suggests the nearest one."""
+    """An unknown hardfork name; the message suggests the nearest name."""
 
 
 class ResourceLimitError(FastevmError):

@@ -1,10 +1,10 @@
-"""What `async with` does for objects that are only closed."""
+"""A base class for ``async with``."""
 
 from typing import Self
 
 
 class AsyncClosing:
-    """A base of classes whose ``async with`` ends with `close`."""
+    """A base class whose ``async with`` block ends with `close`."""
 
     async def close(self) -> None:
         """Releases what the object holds."""

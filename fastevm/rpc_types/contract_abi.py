@@ -62,7 +62,7 @@ class Parameter(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True, dict=True):
-    """A function, an event or an error; ``kind`` says which."""
+    """A function, an event or an error, as ``kind`` says."""
 
     kind: str
     name: str

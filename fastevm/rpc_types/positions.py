@@ -1,7 +1,7 @@
 """Errors that name the position of a value in a payload: ``calls[5].value: expected ...``.
 
-Only values that Python programs pass are located. JSON-RPC keeps go-ethereum's messages, which name
-the struct field and which clients match on.
+Only errors about values of Python programs name a position. JSON-RPC keeps go-ethereum's messages,
+which name the struct field and which clients match on.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -48,7 +48,7 @@ def refused_call(error: Exception, payload: Any) -> Exception:
 
 
 def read_at(value: Any, read: Callable[[Any, Form], T], name: str, form: Form) -> T:
-    """Reads a member. An error of a Python program's value names the member."""
+    """Reads a member. If the value is of a Python program, errors name the member."""
     if not form.refuses_unknown:
         return read(value, form)
     try:
@@ -60,7 +60,7 @@ def read_at(value: Any, read: Callable[[Any, Form], T], name: str, form: Form) -
 def items_from(
     values: Iterable[Any], read: Callable[[Any, Form], T], name: str, form: Form
 ) -> tuple[T, ...]:
-    """Reads each item of a list. An error of a Python program's value names the item."""
+    """Reads each item of a list. If the values are of a Python program, errors name the item."""
     if not form.refuses_unknown:
         return tuple([read(value, form) for value in values])
     found = []
@@ -79,7 +79,7 @@ def members_from(
     name: str,
     form: Form,
 ) -> dict[K, T]:
-    """Reads keys and values of an object. An error of a Python program's value names the key."""
+    """Reads keys and values of an object. If they are of a Python program, errors name the key."""
     found: dict[K, T] = {}
     for key, value in values.items():
         known = read_key(key, form)

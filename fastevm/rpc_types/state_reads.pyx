@@ -47,8 +47,8 @@ from fastevm.core.state.reader cimport READ_FOUND, AccountData, Reader
 
 
 class Read(Enum):
-    """The value that a method reads. The params are that of the value, then a block tag if the
-    value is part of a state.
+    """The value that a method reads. The params locate the value (address, slot or hash), followed
+    by a block tag if the value is part of a state.
     """
 
     BLOCK_NUMBER = 0

@@ -214,8 +214,7 @@ class _Replay:
         self.events.append(["x", record["gas_used"], output.hex(), error, bool(self.frames), False])
         self._memory = b""
 
-    # --- reads of the state
-    # -------------------------------------------------------------------------
+    # --- reads of the state -----------------------------------------------------------------------
 
     def answer(self, question: list[Any]) -> Any:
         """Answers a state read of the worker."""

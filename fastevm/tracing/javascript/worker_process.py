@@ -25,7 +25,7 @@ MAX_IDLE: Final = 2  # most idle worker processes
 MAX_ANSWER: Final = 64 * 1024 * 1024  # most bytes of one frame from a worker
 SHOWN: Final = 500  # most characters of a message from a tracer
 WORKER: Final = Path(__file__).with_name("worker.py")
-OUT_OF_MEMORY: Final = "null"  # QuickJS's message in this case
+OUT_OF_MEMORY: Final = "null"  # QuickJS's message if memory is exhausted
 
 _idle: list[Worker] = []
 _lock = threading.Lock()
