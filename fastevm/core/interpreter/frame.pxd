@@ -5,7 +5,9 @@
 # machine.pxd.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from fastevm.core.primitives.cancellation cimport CANCEL_REQUEST
+from fastevm.core.primitives.cancellation cimport (
+    CANCEL_REQUEST, LOOK_AFTER_GAS, LOOK_REQUEST, NO_REQUEST,
+)
 from fastevm.core.interpreter.machine cimport Frame
 from fastevm.core.interpreter.opcodes cimport ISZERO, JUMP, JUMPI, PUSH2
 from fastevm.core.interpreter.status cimport (
@@ -113,11 +115,21 @@ cdef inline bint is_jumpdest(const Frame* f, uint64_t at) noexcept nogil:
     return at < f.code_size and ((f.jumpdests[at >> 3] >> (at & 7)) & 1) != 0
 
 
+# Whether the host requests a pause or the end at this back-edge. `gas`: left in the frame.
+cdef inline bint is_stopped(const Frame* f, int64_t gas) noexcept nogil:
+    cdef int request = atomic_load_int(<const int*>f.cancel)
+    return unlikely(request != NO_REQUEST) and (
+        request != LOOK_REQUEST or f.gas_start - gas > LOOK_AFTER_GAS
+    )
+
+
 # Returns RUNNING if `at` (an offset in the code) is a JUMPDEST, else INVALID_JUMP. A jump backwards
-# also checks the cancel flag of the host.
-cdef inline Status check_jump(const Frame* f, uint64_t at, const uint8_t* pc) noexcept nogil:
+# also checks the cancel flag of the host. `gas`: left in the frame.
+cdef inline Status check_jump(
+    const Frame* f, uint64_t at, const uint8_t* pc, int64_t gas
+) noexcept nogil:
     if unlikely(not is_jumpdest(f, at)):
         return INVALID_JUMP
-    if f.code + at <= pc and unlikely(atomic_load_int(<const int*>f.cancel) != 0):
+    if f.code + at <= pc and is_stopped(f, gas):
         return CANCELLED
     return RUNNING

@@ -4,8 +4,8 @@ The signals are those that programs usually handle, such as SIGINT (Ctrl-C), SIG
 Python runs signal handlers on the main thread, between two bytecode instructions, and code without
 the GIL executes no bytecode. So a C handler calls Python's handler and writes a request, which the
 machine checks at jumps. `signal.signal` replaces our handler; the next long execution installs it
-again at its first back-edge or call. Executions of a fraction of a second skip this check, which is
-a system call for each signal.
+again at its first call, or the first back-edge after a million gas. Shorter executions skip this
+check, which is a system call for each signal.
 """
 
 from cpython.exc cimport PyErr_CheckSignals

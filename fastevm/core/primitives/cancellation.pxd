@@ -6,7 +6,11 @@ cdef enum CancelRequest:
     NO_REQUEST = 0
     CANCEL_REQUEST = 1          # the execution ends with CANCELLED
     PAUSE_REQUEST = 2           # machine_run returns SUSPENDED; the host clears it and resumes
-    LOOK_REQUEST = 3            # like PAUSE_REQUEST, but only at the first back-edge or call
+    LOOK_REQUEST = 3            # like PAUSE_REQUEST, at the first back-edge after LOOK_AFTER_GAS, or call
+
+
+cdef enum:
+    LOOK_AFTER_GAS = 1_000_000  # gas that a message uses in at most about 20 ms
 
 
 # Whether the execution must end now. Code that runs long between two opcodes calls it regularly.

@@ -19,10 +19,12 @@ from fastevm.core.primitives.intrinsics cimport likely, unlikely
 from fastevm.core.primitives.word cimport Word, word_fits64, word_set
 
 
-cdef inline Status op_jump(const Frame* f, const Word* sp, const uint8_t* pc) noexcept nogil:
+cdef inline Status op_jump(
+    const Frame* f, const Word* sp, const uint8_t* pc, int64_t gas
+) noexcept nogil:
     if unlikely(not word_fits64(&sp[0])):
         return INVALID_JUMP
-    return check_jump(f, sp[0].d[0], pc)
+    return check_jump(f, sp[0].d[0], pc, gas)
 
 
 cdef inline void op_pc(const Frame* f, Word* top, const uint8_t* pc) noexcept nogil:
