@@ -28,6 +28,8 @@ SEARCH_BLOCKS: Final = 10_000  # blocks that one search for a transaction may sc
 SEARCH_RESULTS: Final = 1000  # transactions of one page of a search
 WATCH_QUESTIONS: Final = 1000  # calls or bundles of one fastevm_watch subscription
 WATCH_BUNDLE_CALLS: Final = 100  # calls in one bundle of fastevm_watch
+WATCH_DECLARATIONS: Final = 32_768  # characters of the functions of one fastevm_watch subscription
+WATCH_ANSWER: Final = 1024 * 1024  # bytes of output and logs of one answer of fastevm_watch
 STATE_CHANGE_ADDRESSES: Final = 1000  # addresses of one stateChanges subscription
 LOG_TOPICS_LIMIT: Final = 4  # positions of a log filter
 DESCRIPTORS_KEPT: Final = 256  # file descriptors reserved for files and upstreams
@@ -92,6 +94,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     client_watch_questions: int = 10_000  # the same, of one address
     # gas of all answers of one address: bounds reads and time
     client_watch_gas: int = 2_000_000_000
+    # bytes of output and logs of all answers, and of those of one address
+    watch_answers_size: int = 256 * 1024 * 1024
+    client_watch_answers_size: int = 16 * 1024 * 1024
     # per slice; answers that were not renewed in this time are marked stale
     watch_time: float = 0.1
     watch_call_time: float = 1.0  # seconds of one watched call or bundle

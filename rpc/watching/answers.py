@@ -1,24 +1,28 @@
 """Answers of watched questions as JSON, and whether a subscriber wants a change of an answer."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.rpc.limits import WATCH_ANSWER
 from fastevm.rpc.safe_text import safe
 from fastevm.rpc.watching.request import Question, Wanted
 from fastevm.simulate import CallOutcome, Change
 
 ERROR_SHOWN: Final = 256  # most characters of an error
+TOO_LARGE: Final = "the answer has {size} bytes, more than {limit}"
 
 
 class Sent:
     """What was last sent to a subscriber about a question, to decide whether a change is sent."""
 
-    __slots__ = ("gas", "side", "used", "was_stale")
+    __slots__ = ("gas", "side", "size", "used", "was_stale")
 
     def __init__(self) -> None:
         self.gas = 0  # gas of the last answer that was sent
         self.used = 0  # gas of the newest answer
+        self.size = 0  # bytes of the newest answer
         self.side: bool | None = None  # whether the last value sent was at or above the threshold
         self.was_stale = False
 
@@ -58,12 +62,18 @@ def side_of(change: Change, threshold: int) -> bool | None:
 
 
 def answer_json(change: Change, question: Question) -> dict[str, Any]:
-    """Return an answer as JSON: the outcome of a call, or of each call of a bundle (``calls``)."""
+    """Return an answer as JSON: the outcome of a call, or of each call of a bundle (``calls``).
+
+    An answer of more than `WATCH_ANSWER` bytes is replaced by an error.
+    """
     answer = change.answer
     if answer is None:
         return {}
     found: dict[str, Any] = {"status": "0x1" if answer.success else "0x0"}
     found["gasUsed"] = quantity(answer.gas_used)
+    if change.size > WATCH_ANSWER:
+        found["error"] = TOO_LARGE.format(size=change.size, limit=WATCH_ANSWER)
+        return found
     calls = answer.calls
     if answer.error is not None:
         found["error"] = safe(answer.error)[:ERROR_SHOWN]
@@ -98,13 +108,18 @@ def outcome_json(outcome: CallOutcome) -> dict[str, Any]:
 
 
 def value_json(value: Any) -> Any:
-    """Return a decoded value as JSON: numbers as signed quantities, bytes as hex text."""
+    """Return a decoded value as JSON.
+
+    Integers are signed quantities, fixed-point numbers decimal text, bytes hex text.
+    """
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
         return quantity(value) if value >= 0 else f"-{quantity(-value)}"
     if isinstance(value, bytes):
         return hex_bytes(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     if isinstance(value, Mapping):
         return {str(name): value_json(each) for name, each in value.items()}
     return [value_json(each) for each in value]

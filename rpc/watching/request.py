@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from fastevm.core.primitives.replace import replace
-from fastevm.rpc.limits import WATCH_BUNDLE_CALLS, WATCH_QUESTIONS
+from fastevm.rpc.limits import WATCH_BUNDLE_CALLS, WATCH_DECLARATIONS, WATCH_QUESTIONS
 from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.quantity import (
     DecodeError,
@@ -91,6 +91,7 @@ def decode_watch(argument: Any, *, shows_base_fee: bool) -> WatchRequest:
     count = sum(map(len, lists.values()))
     if not 1 <= count <= WATCH_QUESTIONS:
         raise DecodeError(f"expected 1 to {WATCH_QUESTIONS} calls, bundles and views, got {count}")
+    _check_declarations(lists["views"])
     unvalued = replace(wanted, crosses=None)  # calls and bundles have no decoded value
     progress = given.get("progress")
     return WatchRequest(
@@ -149,6 +150,16 @@ def _bundle(value: Any, wanted: Wanted) -> Question:
     if not isinstance(value, list) or not 1 <= len(value) <= WATCH_BUNDLE_CALLS:
         raise DecodeError(f"bundles: expected arrays of 1 to {WATCH_BUNDLE_CALLS} calls")
     return _question([decode_call(call) for call in value], value, wanted)
+
+
+def _check_declarations(views: list[Any]) -> None:
+    """Limits the text that is parsed. Views may share a declaration, which is parsed once."""
+    texts = [view.get("function") for view in views if isinstance(view, dict)]
+    length = sum(map(len, {text for text in texts if isinstance(text, str)}))
+    if length > WATCH_DECLARATIONS:
+        raise DecodeError(
+            f"views: the declarations have {length} characters, more than {WATCH_DECLARATIONS}"
+        )
 
 
 def _view(value: Any, wanted: Wanted) -> Question:

@@ -38,6 +38,8 @@ WATCH_NICENESS: Final = 2
 RETRY_SECONDS: Final = 0.1  # seconds until a subscriber that fell behind is tried again
 HANDOVER_SECONDS: Final = 5.0  # seconds that the event loop may take to accept a batch of messages
 TOO_MUCH_GAS: Final = "the answers of one address use {gas} gas, more than {limit}"
+TOO_LARGE: Final = "the answers of {whose} have {size} bytes, more than {limit}"
+UNREADABLE: Final = "the answer cannot be written: {fault}"
 FAILED: Final = "questions could not be added: {fault}"
 
 # counters of each watch that are added up
@@ -96,7 +98,8 @@ class Standing(Struct, eq=False):
     subscriber: Subscriber
     ids: list[int] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
-    gas: int = 0
+    gas: int = 0  # of all answers
+    size: int = 0  # bytes of all answers
     sequence: int = 0
     missed: int = 0
     is_behind: bool = True
@@ -164,6 +167,7 @@ class WatchService:
         self.lateness_count = 0
         self._by_client: Counter[str] = Counter()
         self._gas: Counter[str] = Counter()  # gas of all answers by client
+        self._sizes: Counter[str] = Counter()  # bytes of all answers by client
         self._standing: dict[Subscriber, Standing] = {}
         self._lanes: dict[tuple[str, bool], Lane] = {}
         self._past: Counter[str] = Counter()  # total counters of lanes that have ended
@@ -295,23 +299,17 @@ class WatchService:
             with self._wakes:
                 self._wakes.wait_for(lambda: self._is_awake)
                 self._is_awake = False
-            try:
-                if self._work():
-                    self._wake()
-            except Exception:
-                self.failures += 1
-                if not self._is_closed:
-                    log.exception("the answers of watched questions could not be updated")
-
-    def _work(self) -> bool:
-        """Update all answers. Returns whether questions still wait to run."""
-        self._obey()
-        waits = False
-        for lane in tuple(self._lanes.values()):
-            if self._is_closed:
-                break
-            waits = self._step(lane) or waits
-        return waits
+            self._obey()
+            for lane in tuple(self._lanes.values()):
+                if self._is_closed:
+                    break
+                try:
+                    if self._step(lane):
+                        self._wake()
+                except Exception:
+                    self.failures += 1
+                    if not self._is_closed:
+                        log.exception("the answers of watched questions could not be updated")
 
     def _obey(self) -> None:
         """Process the queued commands: add and remove subscriptions."""
@@ -320,7 +318,7 @@ class WatchService:
             key = (standing.request.tag, standing.request.shows_base_fee)
             if command == "drop":
                 lane = self._lanes.get(key)
-                self._account(standing, -standing.gas)
+                self._account(standing, -standing.gas, -standing.size)
                 if lane is not None:
                     lane.drop(standing)
                     if not lane.standing:
@@ -379,6 +377,10 @@ class WatchService:
     def _messages(
         self, lane: Lane, position: Position, changes: list[Change], is_new: bool
     ) -> Iterator[tuple[Standing, bytes]]:
+        for change in changes:
+            for standing, index in lane.listeners.get(change.id, ()):
+                self._note(standing, standing.sent[index], change)
+        self._check_limits(lane)
         answers: dict[Standing, list[bytes]] = {}
         for change in changes:
             members: dict[str, Any] | None = None
@@ -386,7 +388,6 @@ class WatchService:
                 sent, wanted = standing.sent[index], standing.request.questions[index].wanted
                 if standing.is_behind:
                     continue
-                self._note_gas(standing, sent, change)
                 if not sent.wants(change, wanted):
                     continue
                 if members is None:
@@ -399,10 +400,15 @@ class WatchService:
                     yield standing, found
             elif standing in answers or (standing.request.progress and is_new):
                 yield standing, self._message(standing, position, answers.get(standing, []))
-        self._check_gas(lane)
+        self._check_limits(lane)
 
     def _members_of(self, lane: Lane, position: Position, change: Change) -> dict[str, Any]:
-        members = answer_json(change, lane.question(change.id))
+        try:
+            members = answer_json(change, lane.question(change.id))
+        except Exception as fault:  # other questions are answered nevertheless
+            self.failures += 1
+            log.exception("the answer of a watched question cannot be written")
+            members = {"error": UNREADABLE.format(fault=type(fault).__name__)}
         if change.stale:
             base = change.base
             members |= {
@@ -433,39 +439,67 @@ class WatchService:
             question = standing.request.questions[index]
             standing.sent[index].remember(change, question.wanted)
             answers.append(encode({"question": index, **self._members_of(lane, position, change)}))
-            self._note_gas(standing, standing.sent[index], change)
+            self._note(standing, standing.sent[index], change)
         missed, standing.missed = standing.missed, 0
         standing.is_behind = standing.is_new = False
         self.snapshots += 1
         return self._message(standing, position, answers, snapshot=True, missed=missed)
 
-    # --- gas --------------------------------------------------------------------------------------
+    # --- gas and sizes of answers -----------------------------------------------------------------
 
-    def _note_gas(self, standing: Standing, sent: Sent, change: Change) -> None:
-        """Replace the counted gas of the previous answer with that of this answer."""
+    def _note(self, standing: Standing, sent: Sent, change: Change) -> None:
+        """Replace the counted gas and size of the previous answer with those of this answer."""
         if change.answer is not None:
-            used = change.answer.gas_used
-            self._account(standing, used - sent.used)
-            sent.used = used
+            used, size = change.answer.gas_used, change.size
+            self._account(standing, used - sent.used, size - sent.size)
+            sent.used, sent.size = used, size
 
-    def _account(self, standing: Standing, gas: int) -> None:
-        """Add gas to the total of the client of a subscription."""
+    def _account(self, standing: Standing, gas: int, size: int) -> None:
+        """Add gas and bytes to the totals of the client of a subscription."""
         client = standing.subscriber.client
         standing.gas += gas
-        self._gas[client] += gas
-        if not self._gas[client]:
-            del self._gas[client]
+        standing.size += size
+        for totals, change in ((self._gas, gas), (self._sizes, size)):
+            totals[client] += change
+            if not totals[client]:
+                del totals[client]
 
-    def _check_gas(self, lane: Lane) -> None:
-        """End the subscriptions of clients whose answers use too much gas."""
-        limit = self.limits.client_watch_gas
+    def _check_limits(self, lane: Lane) -> None:
+        """End the subscriptions of clients whose answers use too much gas or memory."""
+        limits = self.limits
         for standing in tuple(lane.standing):
-            gas = self._gas[standing.subscriber.client]
-            if gas > limit:
-                self._account(standing, -standing.gas)
-                self._close(standing, TOO_MUCH_GAS.format(gas=gas, limit=limit))
+            client = standing.subscriber.client
+            gas, size = self._gas[client], self._sizes[client]
+            if gas > limits.client_watch_gas:
+                self._refuse(
+                    lane, standing, TOO_MUCH_GAS.format(gas=gas, limit=limits.client_watch_gas)
+                )
+            elif size > limits.client_watch_answers_size:
+                self._refuse(
+                    lane,
+                    standing,
+                    TOO_LARGE.format(
+                        whose="one address", size=size, limit=limits.client_watch_answers_size
+                    ),
+                )
+            elif (total := self._sizes.total()) > limits.watch_answers_size and size == max(
+                self._sizes.values()
+            ):
+                self._refuse(
+                    lane,
+                    standing,
+                    TOO_LARGE.format(
+                        whose="all clients", size=total, limit=limits.watch_answers_size
+                    ),
+                )
 
-    # --- messages to the event loop -------------------------------------------------------------
+    def _refuse(self, lane: Lane, standing: Standing, cause: str) -> None:
+        """End a subscription and free its answers at once."""
+        self._account(standing, -standing.gas, -standing.size)
+        lane.drop(standing)
+        self._close(standing, cause)
+
+    # --- messages to the event loop ---------------------------------------------------------------
 
     def _close(self, standing: Standing, cause: str) -> None:
         self._on_loop(lambda: None if standing.is_gone else standing.subscriber.close(cause))

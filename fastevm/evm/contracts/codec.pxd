@@ -18,8 +18,16 @@ cdef enum AbiKind:
     ABI_TUPLE
 
 
+# What one decoding may still read. Offsets can point to the same bytes many times, so that a few
+# bytes encode any number of values.
+cdef struct DecodeBudget:
+    Py_ssize_t values
+    Py_ssize_t bytes
+
+
 cdef class AbiType:
     cdef readonly str name          # canonical, as in signatures
+    cdef int depth                  # levels of lists and tuples
     cdef AbiKind kind
     cdef int size                   # bits of a number, bytes of fixed bytes
     cdef int places                 # decimal places of fixed-point numbers
@@ -36,16 +44,19 @@ cdef class AbiType:
     cdef int put_data(self, Buffer* out, object value) except -1
     cdef int put_list(self, Buffer* out, object value) except -1
     cdef int put_members(self, Buffer* out, object values) except -1
-    cdef object get(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, Py_ssize_t* left)
+    cdef object get(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, DecodeBudget* left)
     cdef object get_word(self, const uint8_t* word)
-    cdef object get_data(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at)
+    cdef object get_data(
+        self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, DecodeBudget* left
+    )
     cdef object get_list(
-        self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, Py_ssize_t* left
+        self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, DecodeBudget* left
     )
     cdef tuple get_members(
-        self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, Py_ssize_t* left
+        self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, DecodeBudget* left
     )
     cdef object finished(self, tuple values)
+    cdef int set_depth(self, int depth) except -1
     cdef object indexed(self, object value)
     cdef object wrong(self, object value, str expected)
 

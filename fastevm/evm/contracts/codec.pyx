@@ -30,9 +30,13 @@ from fastevm.errors import FastevmError
 cdef enum:
     WORD = 32
     LIST_LIMIT = 65536        # most items of a list whose items take no bytes, such as empty tuples
+    DEPTH_LIMIT = 64          # most levels of lists and tuples
+    HEAD_LIMIT = 1 << 30      # most bytes of a static type
+    PLACES_LIMIT = 80         # most decimal places of a fixed-point number
+    READS = 4                 # most reads per byte of data
 
-ARRAY = re.compile(r"(.*)\[(\d*)\]", re.S)
-ELEMENTARY = re.compile(r"(uint|int|bytes|ufixed|fixed)(\d*)(?:x(\d+))?")
+ARRAY = re.compile(r"(.*)\[([0-9]*)\]", re.S)
+ELEMENTARY = re.compile(r"(uint|int|bytes|ufixed|fixed)([1-9][0-9]{0,2})?(?:x(0|[1-9][0-9]?))?")
 EXACT = Context(prec=100)
 
 
@@ -45,7 +49,12 @@ class AbiDecodingError(FastevmError, ValueError):
 
 
 class AbiTypeError(FastevmError, ValueError):
-    """The contract ABI has no such type."""
+    """The contract ABI has no such type, or the type is too large or too deep."""
+
+
+def too_deep() -> AbiTypeError:
+    """Returns the error for a type with too many levels."""
+    return AbiTypeError(f"a type of more than {DEPTH_LIMIT} levels of lists and tuples")
 
 
 cdef int must(bint done) except -1:
@@ -97,12 +106,13 @@ cdef class AbiType:
     def __init__(self, str text, list members=None, object make=None) -> None:
         found = ARRAY.fullmatch(text)
         if found:
+            if text.count("[") > DEPTH_LIMIT:  # before the recursion
+                raise too_deep()
             self.kind = ABI_LIST
             self.item = AbiType(found[1], members, make)
-            self.length = int(found[2]) if found[2] else -1
+            self.set_depth(self.item.depth + 1)
+            self.set_length(found[2])
             self.name = f"{self.item.name}[{found[2]}]"
-            self.is_dynamic = self.length < 0 or (self.item.is_dynamic and self.length > 0)
-            self.head = WORD if self.is_dynamic else self.length * self.item.head
             return
         self.head = WORD
         if text == "tuple":
@@ -110,15 +120,34 @@ cdef class AbiType:
         else:
             self.set_elementary(text)
 
+    cdef int set_depth(self, int depth) except -1:
+        """Raises AbiTypeError beyond DEPTH_LIMIT: encoding and decoding call themselves."""
+        if depth > DEPTH_LIMIT:
+            raise too_deep()
+        self.depth = depth
+        return 0
+
+    def set_length(self, digits: str) -> None:
+        """Sets the number of items and the size of a list type. No digits: any number."""
+        if len(digits) > 10 or int(digits or 0) * max(self.item.head, 1) > HEAD_LIMIT:
+            raise AbiTypeError(f"a list of {digits[:20]} items is larger than {HEAD_LIMIT} bytes")
+        self.length = int(digits) if digits else -1
+        self.is_dynamic = self.length < 0 or (self.item.is_dynamic and self.length > 0)
+        self.head = WORD if self.is_dynamic else self.length * self.item.head
+
     def set_members(self, members: list[tuple[str, AbiType]], make: object) -> None:
         """Makes this the type of a tuple with these members."""
         cdef AbiType member
         self.kind, self.make = ABI_TUPLE, make
         self.labels = [label for label, _ in members]
         self.members = [member for _, member in members]
+        self.set_depth(1 + max([(<AbiType>member).depth for member in self.members], default=0))
         self.name = f"({','.join([member.name for member in self.members])})"
         self.is_dynamic = any([member.is_dynamic for member in self.members])
-        self.head = WORD if self.is_dynamic else sum([member.head for member in self.members])
+        head = WORD if self.is_dynamic else sum([member.head for member in self.members])
+        if head > HEAD_LIMIT:
+            raise AbiTypeError(f"a tuple of {head} bytes, more than {HEAD_LIMIT}")
+        self.head = head
 
     def set_elementary(self, text: str) -> None:
         """Makes this the type without members that ``text`` names. Raises AbiTypeError if there is
@@ -138,8 +167,11 @@ cdef class AbiType:
         self.size, self.places = int(size or 0), int(places or 0)
         if kind == "bytes" and 1 <= self.size <= 32 and not places:
             self.kind = ABI_FIXED_BYTES
-        elif self.size % 8 or not 8 <= self.size <= 256 or (places is None) == ("fixed" in kind):
-            raise AbiTypeError(f"unknown ABI type {text!r}")
+        elif (
+            self.size % 8 or not 8 <= self.size <= 256 or (places is None) == ("fixed" in kind)
+            or self.places > PLACES_LIMIT
+        ):
+            raise AbiTypeError(f"unknown ABI type {shown(text)}")
         elif "fixed" in kind:
             self.kind = ABI_FIXED if kind == "fixed" else ABI_UFIXED
         else:
@@ -310,21 +342,17 @@ cdef class AbiType:
 
     # --- decoding ---
 
-    cdef object get(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, Py_ssize_t* left):
-        """Reads the value whose head or tail part is at offset ``at``.
-
-        ``left``: how many more values may be decoded. The limit is needed because offsets can point
-        to the same bytes many times.
-        """
-        left[0] -= 1
-        if left[0] < 0:
-            raise AbiDecodingError("the data refers to itself too often")
+    cdef object get(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, DecodeBudget* left):
+        """Reads the value whose head or tail part is at offset ``at``."""
+        left.values -= 1
+        if left.values < 0:
+            raise repetitive()
         if self.kind == ABI_TUPLE:
             return self.finished(self.get_members(data, size, at, left))
         if self.kind == ABI_LIST:
             return self.get_list(data, size, at, left)
         if self.kind == ABI_BYTES or self.kind == ABI_STRING:
-            return self.get_data(data, size, at)
+            return self.get_data(data, size, at, left)
         if at > size - WORD:
             raise AbiDecodingError(f"the data ends before byte {at + WORD}: it has {size} bytes")
         return self.get_word(data + at)
@@ -361,11 +389,16 @@ cdef class AbiType:
                 return Decimal(number).scaleb(-self.places, context=EXACT)
         raise AbiDecodingError(f"0x{word[:WORD].hex()} is not a value of {self.name}")
 
-    cdef object get_data(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at):
+    cdef object get_data(
+        self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, DecodeBudget* left
+    ):
         cdef Py_ssize_t count = small_word(data, size, at), start = at + WORD
         cdef Py_ssize_t whole = (count + WORD - 1) // WORD * WORD
         if whole > size - start:
             raise AbiDecodingError(f"the data ends before byte {start + whole}: it has {size} bytes")
+        left.bytes -= whole
+        if left.bytes < 0:
+            raise repetitive()
         if not is_zero(data + start + count, whole - count):
             raise AbiDecodingError(f"the padding of {self.name} at byte {start + count} is not zero")
         if self.kind == ABI_BYTES:
@@ -376,7 +409,7 @@ cdef class AbiType:
             raise AbiDecodingError(f"a string is not UTF-8: {error}") from None
 
     cdef object get_list(
-        self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, Py_ssize_t* left
+        self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, DecodeBudget* left
     ):
         cdef AbiType item = self.item
         cdef Py_ssize_t count = self.length, _i, offset, base
@@ -399,7 +432,7 @@ cdef class AbiType:
         return found
 
     cdef tuple get_members(
-        self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, Py_ssize_t* left
+        self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, DecodeBudget* left
     ):
         cdef Py_ssize_t base = at, i, count = len(self.members), place
         cdef AbiType member
@@ -412,6 +445,11 @@ cdef class AbiType:
             PyTuple_SET_ITEM(found, i, value)
             at += member.head
         return found
+
+
+def repetitive() -> AbiDecodingError:
+    """Returns the error for data whose offsets point to the same bytes too often."""
+    return AbiDecodingError("the data refers to itself too often")
 
 
 cdef bint fits(int64_t value, int bits, bint signed) noexcept:
@@ -446,7 +484,7 @@ cdef bytes encode_after(AbiType inputs, bytes prefix, object values):
 cdef tuple decode_members(AbiType outputs, bytes data, Py_ssize_t start):
     """Decodes the values of a tuple, which begins at offset ``start``."""
     cdef Py_ssize_t size = PyBytes_GET_SIZE(data) - start
-    cdef Py_ssize_t left = size // 8 + LIST_LIMIT
+    cdef DecodeBudget left = DecodeBudget(size // 8 + LIST_LIMIT, READS * size)
     if size < 0:
         raise AbiDecodingError(f"the data has {PyBytes_GET_SIZE(data)} bytes")
     return outputs.get_members(<const uint8_t*>PyBytes_AS_STRING(data) + start, size, 0, &left)
@@ -465,10 +503,10 @@ def decode_values(AbiType types not None, data: object, Py_ssize_t start=0) -> t
 def decode_column(AbiType kind not None, words: object) -> list[object]:
     """Decodes a static value from each item of ``words``. An item has 32 bytes."""
     cdef bytes word
-    cdef Py_ssize_t left
+    cdef DecodeBudget left = DecodeBudget(0, 0)
     found = []
     for word in words:
-        left = WORD
+        left = DecodeBudget(WORD, 0)
         found.append(
             kind.get(<const uint8_t*>PyBytes_AS_STRING(word), PyBytes_GET_SIZE(word), 0, &left)
         )

@@ -9,11 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+# Of stripped text. Each part takes all it can, so that matching time is linear.
 DECLARATION: Final = re.compile(
-    r"\s*(function|event|error|constructor|struct|receive|fallback)\b\s*([\w$]*)\s*(.*?)\s*;?\s*",
-    re.S,
+    r"(function|event|error|constructor|struct|receive|fallback)\b\s*([\w$]*)(.*)", re.S
 )
-TOKEN: Final = re.compile(r"\s*([(),]|[\w$.]+(?:\[\d*\])*|\[\d*\])")
+TOKEN: Final = re.compile(r"([(),]|[\w$.]+(?:\[\d*\])*|\[\d*\])")
+DEPTH_LIMIT: Final = 64  # most levels of tuples, and of structs in structs
 LOCATIONS: Final = ("memory", "calldata", "storage", "payable")
 MUTABILITIES: Final = ("pure", "view", "nonpayable", "payable")
 VISIBILITIES: Final = ("external", "public", "internal", "private", "virtual", "override")
@@ -27,15 +28,20 @@ def json_abi(items: Sequence[Any]) -> list[Mapping[str, Any]]:
     structs = {
         found[2]: found[3]
         for item in items
-        if isinstance(item, str) and (found := DECLARATION.fullmatch(item)) and found[1] == "struct"
+        if isinstance(item, str) and (found := declaration(item)) and found[1] == "struct"
     }
     read = [parsed(item, structs) if isinstance(item, str) else item for item in items]
     return [item for item in read if item is not None]
 
 
+def declaration(text: str) -> re.Match[str] | None:
+    """Matches the kind, the name and the rest of a declaration."""
+    return DECLARATION.fullmatch(text.strip().removesuffix(";"))
+
+
 def parsed(text: str, structs: Mapping[str, str]) -> Json | None:
     """Returns the item of one declaration; None for a struct."""
-    found = DECLARATION.fullmatch(text)
+    found = declaration(text)
     if found is None:
         raise ValueError(f"not a declaration of an ABI: {text[:SHOWN]!r}")
     kind, name, rest = found.groups()
@@ -63,11 +69,13 @@ class Reader:
     def __init__(self, text: str, rest: str, structs: Mapping[str, str], depth: int = 0) -> None:
         self.text, self.structs, self.depth = text, structs, depth
         self.tokens = TOKEN.findall(rest)
-        if TOKEN.sub("", rest).strip():
-            raise self.wrong(f"unexpected {TOKEN.sub('', rest).strip()[:SHOWN]!r}")
+        if others := TOKEN.sub(" ", rest).split():
+            raise self.wrong(f"unexpected {others[0][:SHOWN]!r}")
         if depth > len(structs):
             raise self.wrong("a struct contains itself")
-        self.at = 0
+        if depth > DEPTH_LIMIT:
+            raise self.wrong(f"more than {DEPTH_LIMIT} levels of structs")
+        self.at = self.level = 0
 
     def wrong(self, why: str) -> ValueError:
         """Returns the error for this declaration."""
@@ -98,14 +106,19 @@ class Reader:
         """Reads parameters in parentheses."""
         if self.next() != "(":
             raise self.wrong("expected '('")
+        self.level += 1
+        if self.level > DEPTH_LIMIT:
+            raise self.wrong(f"more than {DEPTH_LIMIT} levels of tuples")
         found: list[Json] = []
         if self.tokens[self.at : self.at + 1] == [")"]:
             self.at += 1
+            self.level -= 1
             return found
         while True:
             found.append(self.parameter())
             token = self.next()
             if token == ")":
+                self.level -= 1
                 return found
             if token != ",":
                 raise self.wrong("expected ',' or ')'")

@@ -19,6 +19,7 @@ from fastevm.evm.contracts.codec import (
     decode_values,
     encode_values,
 )
+from fastevm.evm.contracts.human_readable import DEPTH_LIMIT
 from fastevm.evm.contracts.values import Values, class_for
 
 Parameter = Mapping[str, Any]
@@ -201,8 +202,10 @@ def check_item(item: Any, path: str) -> None:
         check_parameters(item.get(member) or (), f"{path}.{member}")
 
 
-def check_parameters(parameters: Any, path: str) -> None:
+def check_parameters(parameters: Any, path: str, level: int = 0) -> None:
     """Like `check_item`, for the parameters of an item and the components of a tuple."""
+    if level > DEPTH_LIMIT:
+        raise ValueError(f"{path[:80]}...: more than {DEPTH_LIMIT} levels of tuples")
     if not isinstance(parameters, Sequence) or isinstance(parameters, str | bytes):
         raise TypeError(f"{path}: expected an array, found {type(parameters).__name__}")
     for index, parameter in enumerate(parameters):
@@ -211,7 +214,9 @@ def check_parameters(parameters: Any, path: str) -> None:
             raise TypeError(f"{path}[{index}]: expected an object, found {kind}")
         if not isinstance(parameter.get("type"), str):
             raise ValueError(f"{path}[{index}]: there is no type")
-        check_parameters(parameter.get("components") or (), f"{path}[{index}].components")
+        check_parameters(
+            parameter.get("components") or (), f"{path}[{index}].components", level + 1
+        )
 
 
 class Interface:

@@ -9,7 +9,7 @@ from fastevm.core.primitives.buffer cimport Buffer, buffer_append
 from fastevm.core.primitives.intrinsics cimport atomic_decrement, atomic_increment
 from fastevm.core.simulation.records cimport CallRecord
 from fastevm.simulate.batch.results cimport BundleRecord, BundleResult, Results
-from fastevm.simulate.watch.question cimport Answer, answer_bytes
+from fastevm.simulate.watch.question cimport Answer, answer_bytes, answer_size
 
 from fastevm.evm.contracts.codec import AbiDecodingError
 
@@ -151,6 +151,11 @@ cdef class Change:
         if self.results is None and (self.packed != NULL or self.error is not None):
             self.results = unpacked(self.packed, self.error)
         return None if self.results is None else result_of(self.results)
+
+    @property
+    def size(self) -> int:
+        """Returns the bytes that the answer takes; 0 if there is none, or it is a chain's."""
+        return <object>answer_size(self.packed) if self.packed != NULL else 0
 
     @property
     def differs(self) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from fastevm.core.simulation.values import CallRequest
@@ -11,6 +12,7 @@ from fastevm.evm.contracts.interface import Function
 from fastevm.rpc_types.native_values import address_of
 
 ZERO_ADDRESS = bytes(20)
+FUNCTIONS = 256  # functions that are kept because several views have the same declaration
 
 
 class View:
@@ -35,13 +37,10 @@ class View:
         text = declaration.strip()
         if not text.startswith("function"):
             text = f"function {text}"
-        items = json_abi([text])
-        if len(items) != 1:
-            raise ValueError(f"not a function: {declaration[:80]!r}")
         self.to = address_of(to, "to")
         self.sender = ZERO_ADDRESS if sender is None else address_of(sender, "sender")
         self.declaration, self.args = text, tuple(args)
-        self._function = Function(items[0])
+        self._function = _function(text)
         self.data = self._function.encode(self.args)
 
     @property
@@ -58,6 +57,16 @@ class View:
 
     def __repr__(self) -> str:
         return f"View(0x{self.to.hex()}, {self.declaration.removeprefix('function ')!r})"
+
+
+@lru_cache(maxsize=FUNCTIONS)
+def _function(declaration: str) -> Function:
+    items = json_abi([declaration])
+    if len(items) != 1:
+        raise ValueError(f"not a function: {declaration[:80]!r}")
+    found = Function(items[0])
+    _ = found.output_type  # raises AbiTypeError now and not when a value is decoded
+    return found
 
 
 def _view(to: bytes, declaration: str, args: tuple[Any, ...], sender: bytes) -> View:

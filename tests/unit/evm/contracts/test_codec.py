@@ -150,3 +150,47 @@ def test_data_that_means_too_much_is_refused() -> None:
     huge = (0x20).to_bytes(32, "big") + (10**6).to_bytes(32, "big")
     with pytest.raises(AbiDecodingError):
         decode_values(AbiType("tuple", [("", empty)]), huge)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "uint256" + "[]" * 50_000,
+        "uint256" + "[1]" * 65,
+        "uint256[99999999999999999999]",
+        "uint256" + "[999999]" * 4,  # more bytes than 64 bits count
+        "()[99999999999]".replace("()", "tuple"),
+        "uint٨",  # a digit of another script
+        "uint08",
+        "uint" + "9" * 5_000,
+        "fixed128x81",
+    ],
+)
+def test_a_type_that_is_too_large_or_does_not_exist_is_refused(text: str) -> None:
+    with pytest.raises(AbiTypeError) as fault:
+        AbiType(text)
+    assert len(str(fault.value)) < 150
+
+
+def test_a_tuple_that_is_too_deep_or_too_large_is_refused() -> None:
+    kind = AbiType("uint256")
+    with pytest.raises(AbiTypeError, match="more than 64 levels"):
+        for _ in range(65):
+            kind = AbiType("tuple", [("", kind)])
+    part = AbiType("uint256[30000000]")
+    with pytest.raises(AbiTypeError, match="more than 1073741824"):
+        AbiType("tuple", [("", part)] * 2)
+
+
+@pytest.mark.parametrize("kind", ["bytes[]", "string[]", "tuple[]"])
+def test_data_whose_offsets_repeat_long_values_are_refused(kind: str) -> None:
+    """A few kilobytes would decode to gigabytes."""
+    count, size = 1_000, 32_000
+    words = [32, count, *([32 * count] * count)]
+    data = b"".join(word.to_bytes(32) for word in words)
+    if kind == "tuple[]":
+        data += (32).to_bytes(32)
+    data += size.to_bytes(32) + b"a" * size
+    types = AbiType("tuple", [("", AbiType(kind, [("", AbiType("bytes"))]))])
+    with pytest.raises(AbiDecodingError, match="refers to itself too often"):
+        decode_values(types, data)

@@ -13,6 +13,10 @@ CALL = {"to": TO, "data": "0x01"}
 VIEW = {"to": TO, "function": "balanceOf(address) returns (uint256)", "args": [TO]}
 
 
+def returning(types: str) -> dict[str, Any]:
+    return {"to": TO, "function": f"get() returns ({types})"}
+
+
 def decoded(**given: Any) -> Any:
     return decode_watch(given, shows_base_fee=True)
 
@@ -80,6 +84,11 @@ def test_decimal_arguments_are_numbers() -> None:
         ({"views": [{**VIEW, "args": "x"}]}, "args: expected an array"),
         ({"views": [{**VIEW, "to": None}]}, "cannot unmarshal"),
         ({"views": [{**VIEW, "x": 1}]}, "view: unknown member 'x'"),
+        ({"views": [returning("uint256" + "[]" * 9_000)]}, "more than 64 levels"),
+        ({"views": [returning("(" * 9_000 + ")" * 9_000)]}, "more than 64 levels"),
+        ({"views": [returning("uint256[99999999999999999999]")]}, "larger than"),
+        ({"views": [returning(" " * 20_000 + "%")]}, "unexpected '%'"),
+        ({"views": [returning("uint8," * 6_000 + "uint8")]}, "more than 32768"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(given: Any, text: str) -> None:

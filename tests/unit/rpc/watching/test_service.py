@@ -10,8 +10,12 @@ import pytest
 
 from fastevm.bench.node.launch import server_of
 from fastevm.node import Mining, Node, dev_node
-from fastevm.rpc.limits import Limits
+from fastevm.rpc.limits import WATCH_ANSWER, Limits
 from fastevm.rpc.transport.server import Server
+from fastevm.rpc.watching import service
+from fastevm.rpc.watching.answers import answer_json
+from fastevm.rpc.watching.request import Question
+from fastevm.simulate import Change
 from tests.block_times import UNHURRIED_MS
 from tests.max_wait import MAX_WAIT
 from tests.rpc.sockets import SocketClient
@@ -273,6 +277,54 @@ async def test_questions_that_use_too_much_gas_end_with_a_reason() -> None:
     assert message["params"]["subscription"] == name
     assert "more than 30000" in message["params"]["error"]["message"]
     await closed(harness)
+
+
+async def test_an_answer_that_is_too_large_is_replaced_by_an_error(harness: Harness) -> None:
+    client = await harness.client()
+    zeros = f"0x62{WATCH_ANSWER:06x}5ff3"  # PUSH3 size, PUSH0, RETURN
+    await client.result("anvil_setCode", PAYEE, zeros)
+    await harness.mine()
+    first = await watch(client, calls=[{"to": PAYEE}], views=[GET], block="latest")
+    large, usual = first["answers"]
+    assert "more than 1048576" in large["error"]
+    assert "returnData" not in large
+    assert usual["value"] == "0x0"
+
+
+async def test_answers_of_one_address_that_take_too_much_memory_end_with_a_reason() -> None:
+    harness = await harness_of(client_watch_answers_size=1_000)
+    client = await harness.client()
+    await client.result("anvil_setCode", PAYEE, "0x6104005ff3")  # returns 1,024 bytes
+    await client.subscribe("fastevm_watch", {"calls": [{"to": PAYEE}], "block": "latest"})
+    async with asyncio.timeout(MAX_WAIT):
+        while "error" not in (message := await client.read())["params"]:
+            pass
+    assert "more than 1000" in message["params"]["error"]["message"]
+    await closed(harness)
+
+
+async def test_an_answer_that_cannot_be_written_leaves_the_others_alone(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(change: Change, question: Question) -> dict[str, Any]:
+        if question.is_view:
+            raise OverflowError
+        return answer_json(change, question)
+
+    monkeypatch.setattr(service, "answer_json", faulty)
+    client = await harness.client()
+    first = await watch(client, calls=[{"to": COUNTER}], views=[GET], block="latest")
+    assert first["answers"][0]["returnData"] == word(0)
+    assert first["answers"][1]["error"] == "the answer cannot be written: OverflowError"
+
+
+async def test_fixed_point_numbers_are_decimal_text(harness: Harness) -> None:
+    client, caller = await harness.client(), await harness.client()
+    await harness.store(caller, 15 * 10**17)
+    await harness.mine()
+    view = {"to": COUNTER, "function": "get() returns (fixed128x18)"}
+    first = await watch(client, views=[view], block="latest")
+    assert first["answers"][0]["value"] == "1.500000000000000000"
 
 
 async def test_who_reads_too_slowly_is_informed_and_gets_the_whole_picture() -> None:
