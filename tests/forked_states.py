@@ -4,7 +4,7 @@ import contextlib
 import importlib
 import pkgutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import pytest
@@ -90,6 +90,11 @@ class FetchedState(TransactionState):
         """Fetch what a block reads by itself."""
         if self.newest()[0].remote_state is not None:
             super().prepare_block(parent, timestamp)
+
+    def prepare_end(self, parent: Header, timestamp: int, run: Callable[[], object]) -> None:
+        """Fetch what a block reads at its end."""
+        if self.newest()[0].remote_state is not None:
+            super().prepare_end(parent, timestamp, run)
 
 
 def remote_of(node: Node, fork: ForkHistory | None) -> LocalState:

@@ -98,6 +98,7 @@ class BlockProducer:
         self.missing_state = MissingState()
         self._sealing = False
         self._spare: tuple[object, SlicedBlock] | None = None
+        self._attributes: BlockAttributes | None = None  # of the open block
         chain.on_head(self._head_moved)
 
     # --- one block --------------------------------------------------------------------------------
@@ -114,7 +115,7 @@ class BlockProducer:
 
     def _open(self, timestamp: int, *, is_whole: bool = False) -> None:
         self.attempt += 1
-        attributes = self.attributes(timestamp)
+        self._attributes = attributes = self.attributes(timestamp)
         self.clock.begun(timestamp)
         self.missing_state.prepare_block(self.chain.head.header, attributes.timestamp)
         spare, self._spare = self._spare, None
@@ -208,6 +209,7 @@ class BlockProducer:
             self.faults.seal_without_last = False
             self.metrics.count(FAULTS.format("seal_without_last"))
             block = self._without_last(block)
+        self._prepare_end(block)
         sealed, result = block.seal()
         self.open_block = None
         self.clock.sealed(sealed.header.timestamp)
@@ -222,6 +224,16 @@ class BlockProducer:
         else:
             self.pool.settle(self.chain.layer_of(sealed.hash))
         return sealed
+
+    def _prepare_end(self, block: SlicedBlock) -> None:
+        """Fetches what the block reads at its end (on a fork). Then `seal` cannot lack state."""
+        attributes = self._attributes
+        if attributes is not None:
+            self.missing_state.prepare_end(
+                self.chain.head.header,
+                block.header.timestamp,
+                lambda: open_child_block(self.chain, attributes, attempt=0).finish(),
+            )
 
     def mine(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from fastevm.core.execution.transaction.transaction import Transaction
@@ -40,6 +41,12 @@ class MissingState:
         """Fetches the state that a child of ``parent`` reads outside its transactions.
 
         ``timestamp``: the child's, in seconds.
+        """
+
+    def prepare_end(self, parent: Header, timestamp: int, run: Callable[[], object]) -> None:
+        """Fetches the state that a child of ``parent`` reads at its end.
+
+        ``run``: executes a child without transactions to its end, without side effects.
         """
 
     def close(self) -> None:

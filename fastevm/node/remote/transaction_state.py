@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final
 
@@ -15,8 +15,9 @@ from fastevm.core.execution.op_stack.predeploys import FEE_VAULTS
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Header
 from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
-from fastevm.core.state.remote import RemoteState
+from fastevm.core.state.remote import RemoteState, resolved
 from fastevm.core.state.source import Wanted
 from fastevm.errors import FastevmError, ForkError
 from fastevm.fork.arbitrum import block_slots
@@ -28,11 +29,13 @@ log = logging.getLogger(__name__)
 THREADS: Final = 8  # transactions simulated concurrently to find the state that they read
 SIMULATED_SECONDS: Final = 10.0  # most seconds per simulation
 RING: Final = 8_191  # number of slots in the ring buffers for beacon roots and block hashes
-FIRST_AHEAD: Final = 2  # seconds and blocks whose slots are fetched with the first block
+FIRST_AHEAD: Final = 2  # seconds and blocks whose slots are fetched after the first block's
 # most seconds and blocks of a later fetch: each fetch doubles them, so few requests are needed
 MAX_AHEAD: Final = 64
-# first slots of a request queue; its entries are fetched if a block reads them
+# first slots of a request queue (EIP-7002, EIP-7251); those of its entries follow
 QUEUE_SLOTS: Final = 4
+QUEUE_HEAD: Final = 2  # the slot with the index of the oldest entry
+QUEUE_TAIL: Final = 3  # the slot with the index after the newest entry
 
 
 class TransactionState(MissingState):
@@ -50,6 +53,7 @@ class TransactionState(MissingState):
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="fastevm-fork")
         self._seconds, self._numbers = range(0), range(0)
         self._ahead = FIRST_AHEAD
+        self._later: Future[None] | None = None  # fetches what the first blocks read
 
     def close(self) -> None:
         """Starts no more fetches."""
@@ -128,44 +132,81 @@ class TransactionState(MissingState):
         """Fetches what a child of ``parent`` reads outside its transactions.
 
         ``timestamp``: the child's, in seconds. Also fetches it for some following blocks, so that
-        later calls need no request. The first call fetches few, because a slow or limited endpoint
-        must answer before the node can start. If it does not answer, the slots that the block
-        overwrites are set to zero in the parent's state: no transaction of this or a later block
-        can read their values. Raises ForkError.
+        later calls need no request. The first call waits only for what the child reads when it is
+        opened, because a slow or limited endpoint must answer before the node can start. What it
+        reads at its end, and the next blocks read, is fetched in another thread.
+
+        If the endpoint does not answer, the slots that the block overwrites are set to zero in the
+        parent's state: no transaction of this or a later block can read their values. Raises
+        ForkError.
         """
         schedule = self.chain.schedule_for_child(parent, timestamp)
-        known, contracts = Wanted(), schedule.system_contracts
+        first = not self._numbers
+        ahead = 1 if first else self._ahead
+        known = Wanted()
         if timestamp not in self._seconds:
-            self._seconds = range(timestamp, timestamp + self._ahead)
-            self._add_ring(known, contracts.get("BEACON_ROOTS_ADDRESS"), self._seconds, 2)
+            self._seconds = range(timestamp, timestamp + ahead)
+            self._add_roots(known, schedule, self._seconds)
         if parent.number not in self._numbers:
-            first = not self._numbers
-            self._numbers = range(parent.number, parent.number + self._ahead)
-            if schedule.parameters["arbos_version"]:
-                known.slots |= block_slots(parent, self._ahead)
-                known.accounts.update(address for address, _ in known.slots)
-            else:
-                self._add_ring(known, contracts.get("HISTORY_STORAGE_ADDRESS"), self._numbers, 1)
+            self._numbers = range(parent.number, parent.number + ahead)
+            self._add_hashes(known, schedule, parent, ahead)
             if first and schedule.parameters["has_fee_vaults"]:
                 known.accounts.update(FEE_VAULTS)
-            if first and schedule.parameters["collects_requests"]:
-                for name in (name for _, name in QUEUES if name in contracts):
-                    known.accounts.add(contracts[name])
-                    known.slots |= {(contracts[name], slot) for slot in range(QUEUE_SLOTS)}
         if not known:
             return
-        self._ahead = min(2 * self._ahead, MAX_AHEAD)
+        layer = self.chain.layer_of(parent.hash)
         try:
-            remote(self.chain.layer_of(parent.hash)).fetch(known)
+            remote(layer).fetch(known)
         except ForkError as error:
             self._seconds = self._numbers = range(0)
             own = Wanted()
-            self._add_ring(
-                own, contracts.get("BEACON_ROOTS_ADDRESS"), range(timestamp, timestamp + 1), 2
-            )
-            number = range(parent.number, parent.number + 1)
-            self._add_ring(own, contracts.get("HISTORY_STORAGE_ADDRESS"), number, 1)
+            self._add_roots(own, schedule, range(timestamp, timestamp + 1))
+            history = schedule.system_contracts.get("HISTORY_STORAGE_ADDRESS")
+            self._add_ring(own, history, range(parent.number, parent.number + 1), 1)
             self._zero(parent.hash, own, error)
+            return
+        if not first:
+            self._ahead = min(2 * self._ahead, MAX_AHEAD)
+            return
+        later = Wanted()
+        self._seconds = range(timestamp, timestamp + 1 + self._ahead)
+        self._numbers = range(parent.number, parent.number + 1 + self._ahead)
+        self._add_roots(later, schedule, self._seconds)
+        self._add_hashes(later, schedule, parent, 1 + self._ahead)
+        self._add_queues(later, schedule)
+        with suppress(RuntimeError):  # the fetcher is closed
+            self._later = self._threads.submit(self._fetch_later, remote(layer), later)
+
+    def prepare_end(self, parent: Header, timestamp: int, run: Callable[[], object]) -> None:
+        """Fetches the entries of the request queues that a child of ``parent`` takes.
+
+        See `MissingState.prepare_end`. Raises ForkError.
+        """
+        if self._later is not None:
+            with suppress(CancelledError):
+                self._later.result()
+            self._later = None
+        schedule, layer = (
+            self.chain.schedule_for_child(parent, timestamp),
+            self.chain.layer_of(parent.hash),
+        )
+        wanted = Wanted()
+        self._add_queues(wanted, schedule)
+        if not wanted:
+            return
+        if any(
+            layer.storage(contract, QUEUE_HEAD) != layer.storage(contract, QUEUE_TAIL)
+            for contract in wanted.accounts
+        ):
+            resolved(layer, run)
+
+    def _fetch_later(self, state: RemoteState, wanted: Wanted) -> None:
+        """Fetches what blocks read soon. If that fails, the next block is prepared as the first."""
+        try:
+            state.fetch(wanted)
+        except FastevmError as error:
+            log.debug("slots of the next blocks: %s", error)
+            self._seconds = self._numbers = range(0)
 
     def _zero(self, block_hash: bytes, overwritten: Wanted, error: ForkError) -> None:
         """Sets those slots of ``overwritten`` to zero that cannot be fetched."""
@@ -180,6 +221,30 @@ class TransactionState(MissingState):
         if changed:
             log.warning("slots that the next block overwrites are taken as zero: %s", error)
             self.chain.amend(block_hash, changed)
+
+    def _add_roots(self, wanted: Wanted, schedule: ForkSchedule, seconds: range) -> None:
+        """Adds the slots of beacon roots that blocks with these timestamps write."""
+        self._add_ring(wanted, schedule.system_contracts.get("BEACON_ROOTS_ADDRESS"), seconds, 2)
+
+    def _add_hashes(
+        self, wanted: Wanted, schedule: ForkSchedule, parent: Header, count: int
+    ) -> None:
+        """Adds the slots of block hashes that ``count`` blocks above ``parent`` write."""
+        if schedule.parameters["arbos_version"]:
+            slots = block_slots(parent, count)
+            wanted.slots |= slots
+            wanted.accounts.update(address for address, _ in slots)
+        else:
+            contract = schedule.system_contracts.get("HISTORY_STORAGE_ADDRESS")
+            self._add_ring(wanted, contract, range(parent.number, parent.number + count), 1)
+
+    def _add_queues(self, wanted: Wanted, schedule: ForkSchedule) -> None:
+        """Adds what every block reads of the request queues at its end."""
+        contracts = schedule.system_contracts
+        if schedule.parameters["collects_requests"]:
+            for name in (name for _, name in QUEUES if name in contracts):
+                wanted.accounts.add(contracts[name])
+                wanted.slots |= {(contracts[name], slot) for slot in range(QUEUE_SLOTS)}
 
     def _add_ring(
         self, wanted: Wanted, contract: bytes | None, positions: range, rings: int
