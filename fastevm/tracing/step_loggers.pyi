@@ -1,10 +1,12 @@
 """Loggers of steps: struct logs and EIP-3155 lines."""
 
-from typing import TextIO
+from typing import Final, TextIO
 
 from fastevm.tracing.spool import Spool, SpooledText
 from fastevm.tracing.text_observer import TextObserver
 from fastevm.tracing.values import StepOptions
+
+NAME_TEXTS: Final[list[bytes]]  # go-ethereum's names of all 256 opcodes, defined or not
 
 class StructLogger(TextObserver):
     def __init__(

@@ -15,6 +15,7 @@ from fastevm.tracing.frames import CREATIONS, DESTRUCTION
 from fastevm.tracing.javascript.recorded_state import RecordedState
 from fastevm.tracing.javascript.worker_process import Worker, engine_folder, worker
 from fastevm.tracing.record_observer import RecordObserver
+from fastevm.tracing.step_loggers import NAME_TEXTS
 from fastevm.tracing.tracer import Finished
 from fastevm.tracing.values import TracingError
 
@@ -27,6 +28,7 @@ STEP, FAULT = 1, 2  # functions that an event calls
 # Halts that go-ethereum detects before it calls `step`, which gets the error; others call `fault`.
 FOUND_BEFORE: Final = ("out of gas", "stack underflow", "stack limit reached")
 INVALID: Final = "invalid opcode"
+NAMES: Final = [text.decode() for text in NAME_TEXTS]
 GAS_COST: Final = 5  # index in the event of a step
 WORD: Final = 32
 Record = Mapping[str, Any]
@@ -119,8 +121,9 @@ class _Replay:
         if len(self.events) >= BATCH_EVENTS:
             self.flush()
         op, error = record["op"], record["error"]
+        name = NAMES[op]
         if error == INVALID:
-            error = self._invalid = f"{INVALID}: {record['name']}"
+            error = self._invalid = f"{INVALID}: {name}"
         calls = STEP
         if error is not None and not error.startswith(FOUND_BEFORE):
             calls = STEP | FAULT
@@ -131,7 +134,7 @@ class _Replay:
         self._memory = memory
         self.events.append(
             [
-                "s", record["pc"], op, record["name"], record["gas"], record["gas_cost"],
+                "s", record["pc"], op, name, record["gas"], record["gas_cost"],
                 record["depth"], record["refund"], error,
                 [f"{word:x}" for word in record["stack"]],
                 memory.hex() if changed else None, calls,

@@ -57,6 +57,16 @@ def test_steps_have_the_values_of_the_machine() -> None:
     assert len(found[0]) == 16 and found[0][15] is None
 
 
+def test_opcodes_have_the_names_of_go_ethereum() -> None:
+    """Bundlers compare them with the names of forbidden opcodes (ERC-7562)."""
+    found = ran(
+        """data: [], fault: function() {}, result: function() { return this.data },
+        step: function(log) { this.data.push(log.op.toString()) }""",
+        asm("PREVRANDAO", 0, "KECCAK256") + b"\x0c",
+    )
+    assert found == ["DIFFICULTY", "PUSH1", "KECCAK256", "opcode 0xc not defined"]
+
+
 def test_memory_is_that_before_the_step() -> None:
     found = ran(
         """data: [], fault: function() {}, result: function() { return this.data },
