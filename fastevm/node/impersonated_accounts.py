@@ -19,7 +19,7 @@ class Impersonation:
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self.changed = changed
         self._everyone = False
-        self._accounts: dict[bytes, None] = {}
+        self._accounts: dict[bytes, bool] = {}  # whether `listed` has it
         self._signatures: list[tuple[bytes, bytes]] = []
 
     @property
@@ -34,8 +34,13 @@ class Impersonation:
 
     @property
     def accounts(self) -> tuple[bytes, ...]:
-        """The listed accounts, 20 bytes each."""
+        """The impersonated accounts, 20 bytes each, without "every account"."""
         return tuple(self._accounts)
+
+    @property
+    def listed(self) -> tuple[bytes, ...]:
+        """The accounts that eth_accounts returns: those not started with ``listed=False``."""
+        return tuple(address for address, is_listed in self._accounts.items() if is_listed)
 
     @property
     def signatures(self) -> tuple[tuple[bytes, bytes], ...]:
@@ -46,11 +51,14 @@ class Impersonation:
         """Returns whether the account's transactions need no signature."""
         return self._everyone or address in self._accounts
 
-    def start(self, address: bytes) -> None:
-        """Impersonates an account. Raises ValueError beyond MAX_IMPERSONATED accounts."""
+    def start(self, address: bytes, *, listed: bool = True) -> None:
+        """Impersonates an account. Raises ValueError beyond MAX_IMPERSONATED accounts.
+
+        ``listed``: add it to the accounts that eth_accounts returns; it stays there until `stop`.
+        """
         if len(self._accounts) >= MAX_IMPERSONATED and address not in self._accounts:
             raise ValueError(f"{MAX_IMPERSONATED} accounts are impersonated, which is the limit")
-        self._accounts[address] = None
+        self._accounts[address] = listed or self._accounts.get(address, False)
         self.changed()
 
     def signs(self, address: bytes, signature: bytes) -> None:
@@ -69,7 +77,7 @@ class Impersonation:
 
     def stop(self, address: bytes) -> bool:
         """Stops impersonating an account. Returns whether it was impersonated."""
-        was_listed = self._accounts.pop(address, self) is None
-        if was_listed:
+        was_impersonated = self._accounts.pop(address, None) is not None
+        if was_impersonated:
             self.changed()
-        return was_listed
+        return was_impersonated

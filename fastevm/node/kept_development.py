@@ -19,6 +19,7 @@ def state_json(producer: BlockProducer, impersonation: Impersonation) -> Json:
         "clock": list(clock_key(producer.clock)),
         "settings": settings_json(producer.settings),
         "impersonated": [hex_bytes(address) for address in impersonation.accounts],
+        "listed": [hex_bytes(address) for address in impersonation.listed],
         "everyone": impersonation.everyone,
         "signatures": [
             [hex_bytes(address), hex_bytes(signature)]
@@ -34,8 +35,10 @@ def restore_state(state: Json, producer: BlockProducer, impersonation: Impersona
     clock.restore(KeptTime(offset, interval, following, last, clock.system_time()))
     producer.settings.restore(settings_of(state["settings"]))
     impersonation.everyone = state["everyone"]
-    for address in state["impersonated"]:
-        impersonation.start(bytes.fromhex(address[2:]))
+    named: list[str] = state["impersonated"]
+    listed: list[str] = state.get("listed", named)  # absent in older directories
+    for address in named:
+        impersonation.start(bytes.fromhex(address[2:]), listed=address in listed)
     for address, signature in state["signatures"]:
         impersonation.remember(bytes.fromhex(address[2:]), bytes.fromhex(signature[2:]))
 

@@ -53,9 +53,12 @@ os.register_at_fork(after_in_child=_after_fork)
 
 @method("eth_accounts")
 def accounts(context: Context) -> list[str]:
-    """Return the development accounts and the impersonated accounts."""
+    """Return the development accounts and the impersonated accounts.
+
+    As on Hardhat's network, accounts that only hardhat_impersonateAccount named are absent.
+    """
     held = [account.address for account in context.node.accounts]
-    named = context.node.development.impersonation.accounts
+    named = context.node.development.impersonation.listed
     return [hex_bytes(address) for address in dict.fromkeys((*held, *named))]
 
 

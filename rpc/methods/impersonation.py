@@ -29,10 +29,19 @@ def decode_signature(value: Any) -> tuple[bytes, bytes | None]:
     return decode_bytes(value[0]), decode_address(value[1])
 
 
-@short_methods(["anvil_impersonateAccount", "hardhat_impersonateAccount"], ADDRESS)
+@short_methods(["anvil_impersonateAccount"], ADDRESS)
 def impersonate_account(context: Context, address: bytes) -> None:
     """Let eth_sendTransaction accept transactions of an account or contract without its key."""
     attempt(control(context).impersonation.start, address)
+
+
+@short_methods(["hardhat_impersonateAccount"], ADDRESS)
+def impersonate_unlisted_account(context: Context, address: bytes) -> None:
+    """Impersonate an account that eth_accounts does not list, as on Hardhat's network.
+
+    Suites of contracts take their test accounts from eth_accounts.
+    """
+    attempt(control(context).impersonation.start, address, listed=False)
 
 
 @short_methods(["anvil_stopImpersonatingAccount", "hardhat_stopImpersonatingAccount"], ADDRESS)

@@ -149,12 +149,14 @@ def test_settings_of_a_developer_are_there_again(home: Home) -> None:
     found = control(node)
     found.time.increase(1_000_000)
     found.impersonation.start(BOB)
+    found.impersonation.start(CAROL, listed=False)
     found.settings.set_gas_limit(12_345_678)
     found.settings.set_coinbase(CAROL)
     ahead = node.producer.clock.offset
     node = home.open()
     assert node.producer.clock.offset == ahead
-    assert control(node).impersonation.accounts == (BOB,)
+    assert control(node).impersonation.accounts == (BOB, CAROL)
+    assert control(node).impersonation.listed == (BOB,)
     control(node).settings.set_next_base_fee(7)
     control(node).time.set_next(2_000_000_000)
     node = home.open()
@@ -166,7 +168,8 @@ def test_settings_of_a_developer_are_there_again(home: Home) -> None:
     node = home.open()
     assert node.chain.head.hash == block.hash
     assert node.producer.clock.offset == ahead > 0
-    control(node).impersonation.stop(BOB)
+    for address in (BOB, CAROL):
+        control(node).impersonation.stop(address)
     assert control(home.open()).impersonation.accounts == ()
 
 
