@@ -6,17 +6,23 @@ A revert or a halt inside the EVM is part of the result; only ``check`` of a res
 from pathlib import Path
 from typing import Any
 
+from fastevm.core.primitives.safe_text import UNSAFE_IN_LINES
+
 
 def error_text(error: BaseException) -> str:
     """Returns the message of an error for users, without the number of an OSError.
 
     ``none.json: no such file or directory``, not ``[Errno 2] No such file ...: 'none.json'``.
-    Returns the class name of an error without a message.
+    Returns the class name of an error without a message. Escapes what controls a terminal, such as
+    in names of files.
     """
     if not isinstance(error, OSError) or not error.strerror:
-        return str(error) or type(error).__name__
-    reason = f"{error.strerror[:1].lower()}{error.strerror[1:]}"
-    return reason if error.filename is None else f"{error.filename}: {reason}"
+        text = str(error) or type(error).__name__
+    else:
+        text = f"{error.strerror[:1].lower()}{error.strerror[1:]}"
+        if error.filename is not None:
+            text = f"{error.filename}: {text}"
+    return text.translate(UNSAFE_IN_LINES)
 
 
 def install_command(extra: str) -> str:

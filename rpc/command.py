@@ -18,13 +18,13 @@ from fastevm.chain.storage import StorageError
 from fastevm.core.primitives.arguments import count
 from fastevm.core.primitives.duration import read_duration
 from fastevm.core.primitives.replace import replace
+from fastevm.core.primitives.safe_text import safe
 from fastevm.errors import ForkError, error_text
 from fastevm.rpc.contract_files import ContractFiles, default_directories
 from fastevm.rpc.dialect import CANONICAL, DEFAULT_DIALECT, DIALECTS, RECEIPTS, Dialect
 from fastevm.rpc.explorer.options import add_explorer, add_explorer_for, watch
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.log_output import set_up_log
-from fastevm.rpc.safe_text import safe
 from fastevm.rpc.terminal.options import add_terminal_arguments, terminal_options
 from fastevm.rpc.terminal.terminal import Terminal
 from fastevm.rpc.transport.access import (

@@ -9,8 +9,8 @@ message of None stands for the text of the exception; braces are filled from its
 import re
 from typing import Any, Final, NamedTuple
 
+from fastevm.core.primitives.safe_text import without_addresses
 from fastevm.rpc.dialect import Dialect
-from fastevm.rpc.safe_text import without_addresses
 
 
 class Wire(NamedTuple):

@@ -12,7 +12,7 @@ import traceback
 from threading import Lock
 from typing import Final
 
-from fastevm.rpc.safe_text import TEXT_LIMIT, safe
+from fastevm.core.primitives.safe_text import TEXT_LIMIT, safe
 
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 INDENT: Final = "    "

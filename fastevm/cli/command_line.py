@@ -140,5 +140,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (FastevmError, OSError) as error:
         print(f"fastevm: {error_text(error)}", file=sys.stderr)
         return 1
+    except RecursionError:
+        print("fastevm: the input has too many levels", file=sys.stderr)
+        return 1
+    except MemoryError:
+        print("fastevm: out of memory", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130

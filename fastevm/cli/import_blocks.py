@@ -15,6 +15,7 @@ from fastevm.chain.named.choice import chosen_chain
 from fastevm.chain.retention import ChainLimits, block_threads
 from fastevm.chain.storage import DataDirectory
 from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.primitives.safe_text import safe
 from fastevm.errors import InvalidBlock, error_text
 from fastevm.node.from_genesis import genesis_node
 from fastevm.node.node import Mining
@@ -78,7 +79,7 @@ def _import(chain: Chain, files: list[Path]) -> int:
                     report.added(block.header.gas_used)
         except InvalidBlock as error:
             report.finish()
-            print(f"fastevm import: {path}: {error}", file=sys.stderr)
+            print(f"fastevm import: {safe(path)}: {error_text(error)}", file=sys.stderr)
             return 1
     report.finish()
     return 0

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from fastevm.core.primitives.safe_text import UNSAFE_IN_LINES
 from fastevm.core.primitives.suggestion import nearest
 
 CHOICE = r"invalid choice: '([^']*)' \(choose from (.*)\)"
@@ -83,6 +84,7 @@ class Parser(argparse.ArgumentParser):
         if usage.count("\n") > LONGEST_USAGE:
             usage = f"usage: {self.prog} [options]; {self.prog} --help lists them\n"
         text = f"{message}; did you mean {near!r}?" if near else message
+        text = text.translate(UNSAFE_IN_LINES)
         self.exit(2, f"{usage}{self.prog}: error: {text}\n")
 
     def _near(self, message: str) -> str | None:

@@ -1,6 +1,5 @@
 """Reads the input of the state-transition tool: accounts, environment and transactions."""
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -32,6 +31,7 @@ from fastevm.core.execution.types import (
     Withdrawal,
 )
 from fastevm.core.primitives import rlp
+from fastevm.core.primitives.json_file import read_json
 from fastevm.core.spec.blobs import BlobParameters, read_blob_schedule
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.errors import InvalidBlock, TransactionDecodeError
@@ -49,7 +49,11 @@ class Inputs:
 
     @cached_property
     def stdin(self) -> Json:
-        value = _parsed(sys.stdin.read(), STDIN)
+        try:
+            content = sys.stdin.read().encode()
+        except UnicodeError as error:
+            raise ToolError(JSON_FAULT, f"failed unmarshalling stdin: {error}") from None
+        value = _parsed(content, STDIN)
         if not isinstance(value, dict):
             raise ToolError(JSON_FAULT, "stdin: expected an object with alloc, env and txs")
         return value
@@ -64,10 +68,10 @@ class Inputs:
                 raise ToolError(JSON_FAULT, f"stdin: has no {name}")
             return self.stdin[name]
         try:
-            text = Path(location).read_text()
+            content = Path(location).read_bytes()
         except OSError as error:
             raise ToolError(IO_FAULT, f"failed reading {name} file: {error}") from None
-        return _parsed(text, f"{name} file")
+        return _parsed(content, f"{name} file")
 
     def accounts(self) -> dict[bytes, Json]:
         """Returns the accounts before the block."""
@@ -87,9 +91,9 @@ class Inputs:
             raise ToolError(CONFIG_FAULT, f"blobParams: {error}") from None
 
 
-def _parsed(text: str, location: str) -> Any:
+def _parsed(content: bytes, location: str) -> Any:
     try:
-        return json.loads(text)
+        return read_json(content)
     except ValueError as error:
         raise ToolError(JSON_FAULT, f"failed unmarshalling {location}: {error}") from None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from fastevm.chain.named import CHAIN_HELP, chosen_chain
+from fastevm.core.primitives.json_file import read_json
 from fastevm.core.primitives.replace import replace
 from fastevm.errors import FastevmError, error_text
 from fastevm.node import genesis_node
@@ -99,11 +100,11 @@ def read_payload(arguments: argparse.Namespace) -> Any:
     """Reads the payload from its file. Raises ValueError if it is empty or not JSON."""
     is_stdin = arguments.payload == "-"
     name = "standard input" if is_stdin else arguments.payload
-    text = sys.stdin.read() if is_stdin else Path(arguments.payload).read_text()
-    if not text.strip():
+    content = sys.stdin.read().encode() if is_stdin else Path(arguments.payload).read_bytes()
+    if not content.strip():
         raise ValueError(f"payload: {name} is empty, expected a JSON object")
     try:
-        return json.loads(text)
+        return read_json(content)
     except ValueError as error:
         raise ValueError(f"payload: {name} is not JSON: {error}") from None
 

@@ -14,6 +14,7 @@ from fastevm.chain.stateless import Witness, WitnessError, verify
 from fastevm.core.execution.block.block_decoding import decode_block
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.config_values import read_bytes, read_number
+from fastevm.core.primitives.json_file import read_json
 from fastevm.errors import FastevmError, error_text
 from fastevm.rpc_client.blocking import JsonRpcClient
 
@@ -88,8 +89,8 @@ def read_file(path: Path) -> Any:
     if path.stat().st_size > MAX_FILE_BYTES:
         raise ValueError(f"{path}: over {MAX_FILE_BYTES} bytes")
     try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        return read_json(path.read_bytes())
+    except ValueError as error:
         raise ValueError(f"{path}: not a JSON file: {error}") from None
 
 

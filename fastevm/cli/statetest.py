@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TextIO
 
-import msgspec
-
 from fastevm.conformance.cli import known_fork
 from fastevm.conformance.runner import Selection
 from fastevm.conformance.sources import SourceError, test_files
 from fastevm.conformance.state import Execute, Played, StateTest, verdict
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.core.primitives.json_file import read_json
 from fastevm.errors import FastevmError, error_text
 from fastevm.evm.machine import EVM, ExecutionResult
 from fastevm.tracing.runner import execute_traced
@@ -100,8 +99,8 @@ def entries(paths: Sequence[str], arguments: argparse.Namespace) -> Iterator[Ent
 def state_tests(file: str, content: bytes) -> Mapping[str, Any]:
     """Parses a file: name -> test."""
     try:
-        tests = msgspec.json.decode(content)
-    except msgspec.DecodeError as error:
+        tests = read_json(content)
+    except ValueError as error:
         raise SourceError(f"{file}: not JSON: {error}") from None
     if not isinstance(tests, dict) or not all(
         isinstance(test, dict) and isinstance(test.get("post"), dict) for test in tests.values()

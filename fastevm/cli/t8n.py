@@ -30,7 +30,13 @@ from fastevm.core.simulation.values import SimulationError, StateView
 from fastevm.core.spec.activation import NETWORK_FORKS, activations_named
 from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 from fastevm.core.state.layer import Layer
-from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction, UnknownForkError
+from fastevm.errors import (
+    FastevmError,
+    InvalidBlock,
+    InvalidTransaction,
+    UnknownForkError,
+    error_text,
+)
 from fastevm.tracing.block_hash_observer import BlockHashObserver
 from fastevm.tracing.observer import Observer, observer_of
 from fastevm.tracing.opcode_counter import OpcodeCounter
@@ -90,10 +96,10 @@ def run(arguments: argparse.Namespace) -> int:
             outputs.put("opcode.count", transition.opcodes)
         outputs.close()
     except ToolError as error:
-        print(f"ERROR({error.code}): {error}", file=sys.stderr)
+        print(f"ERROR({error.code}): {error_text(error)}", file=sys.stderr)
         return error.code
     except FastevmError as error:
-        print(f"ERROR({EVM_FAULT}): {error}", file=sys.stderr)
+        print(f"ERROR({EVM_FAULT}): {error_text(error)}", file=sys.stderr)
         return EVM_FAULT
     return 0
 

@@ -14,6 +14,7 @@ from fastevm.conformance.pre_states import FORKED, forked
 from fastevm.conformance.runner import Selection, Suite, Tally, WorkerError, run_suite, write_report
 from fastevm.conformance.skips import UNFINISHED
 from fastevm.conformance.sources import SourceError, is_archive
+from fastevm.core.primitives.safe_text import safe
 from fastevm.core.spec.activation import activations_named
 from fastevm.errors import UnknownForkError, error_text
 
@@ -114,7 +115,7 @@ def run_all(arguments: argparse.Namespace) -> int:
         )
         seconds = time.monotonic() - started
         apart = f", {sum(tally.apart.values())} not counted" if tally.apart else ""
-        name = path.name.split(".")[0]
+        name = safe(path.name.split(".")[0])
         print(f"{name:<36} {tally.line()}{apart}, {seconds:.1f} s", flush=True)
         total.merge(tally)
     return finish(total, arguments)
@@ -141,7 +142,7 @@ def finish(tally: Tally, arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_report(tally, arguments.json)
     for case, reason in tally.skips.items():
-        print(f"SKIPPED {case}: {reason}")
+        print(f"SKIPPED {safe(case)}: {reason}")
     for reason, count in tally.apart.items():
         print(f"NOT COUNTED {count} cases: {reason}")
     if not counted(tally):

@@ -12,13 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TextIO
 
-import msgspec
 from msgspec import Struct, field, to_builtins
 
 from fastevm.conformance.skips import DRAFTS, is_draft, skips_of, unfinished_fork
 from fastevm.conformance.sources import test_files
+from fastevm.core.primitives.safe_text import safe
 from fastevm.core.spec.forks import fork_named
 from fastevm.errors import FastevmError, UnknownForkError
+from fastevm.rpc_client.large_json import decode
 
 SHOWN_FAILURES = 20  # failures to print; the JSON report contains all
 PROGRESS_SECONDS = 0.2
@@ -131,7 +132,7 @@ def run_file(suite: Suite, selection: Selection, name: str, content: bytes) -> T
     """Runs the selected cases of a file. An exception fails its case only."""
     tally, skips = Tally(), skips_of(name)
     try:
-        decoded = msgspec.json.decode(content)
+        decoded = decode(content)
         draft = is_draft(decoded)
         for case, fork, run in every_skipped(decoded) if "" in skips else suite(name, decoded):
             label = f"{name}::{case}"
@@ -245,9 +246,9 @@ def run_suite(
 
 
 def print_failure(failure: Failure, output: TextIO) -> None:
-    print(f"FAILED {failure.case}", file=output)
-    print(f"  expected: {failure.expected}", file=output)
-    print(f"  found:    {failure.found}", file=output, flush=True)
+    print(f"FAILED {safe(failure.case)}", file=output)
+    print(f"  expected: {safe(failure.expected)}", file=output)
+    print(f"  found:    {safe(failure.found)}", file=output, flush=True)
 
 
 def write_report(tally: Tally, path: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from fastevm.errors import error_text
 from fastevm.fork.disk_cache import DiskCache, cache_folder
 
 
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         arguments.cache_action(cache, arguments)
     except (ValueError, FileExistsError) as error:
-        print(f"fastevm fork cache: {error}", file=sys.stderr)
+        print(f"fastevm fork cache: {error_text(error)}", file=sys.stderr)
         return 1
     finally:
         cache.close()

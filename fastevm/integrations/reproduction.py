@@ -18,6 +18,7 @@ import msgspec
 from fastevm import __version__
 from fastevm.core.execution.transaction.transaction import restore
 from fastevm.core.primitives.deep_json import decode_json
+from fastevm.core.primitives.safe_text import safe
 from fastevm.core.spec.schedule import schedule_for
 from fastevm.core.state.layer import Layer
 from fastevm.errors import FastevmError
@@ -32,7 +33,6 @@ from fastevm.integrations.recording import (
     json_form,
     outcome_of,
 )
-from fastevm.rpc.safe_text import safe
 from fastevm.rpc_client.large_json import is_too_deep
 
 FORMAT: Final = 1

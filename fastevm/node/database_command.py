@@ -16,10 +16,11 @@ from fastevm.chain.chain import Chain
 from fastevm.chain.genesis import genesis_block
 from fastevm.chain.retention import ChainLimits, block_threads
 from fastevm.chain.storage import DataDirectory, StorageError
-from fastevm.chain.storage.genesis_file import GENESIS_NAME, Pace, genesis_file, read_json
+from fastevm.chain.storage.genesis_file import GENESIS_NAME, Pace, genesis_file
 from fastevm.chain.storage.maintenance import repair, set_aside_files, verify
 from fastevm.core.primitives.config_values import read_number
-from fastevm.errors import ForkError
+from fastevm.core.primitives.json_file import read_json
+from fastevm.errors import ForkError, error_text
 from fastevm.node.from_fork import kept_chain
 from fastevm.node.from_genesis import genesis_node
 from fastevm.node.node import Mining
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         return int(arguments.database_action(arguments))
     except (StorageError, ForkError) as error:
-        print(f"fastevm db: {error}", file=sys.stderr)
+        print(f"fastevm db: {error_text(error)}", file=sys.stderr)
         return 1
 
 

@@ -11,13 +11,13 @@ from typing import Any
 from fastevm import node as nodes
 from fastevm.chain import named as chains
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
+from fastevm.core.primitives.safe_text import safe
 from fastevm.errors import ForkError, error_text
 from fastevm.rpc.command import access_of, contradictions_of_directory, progress, serve_node
 from fastevm.rpc.dev.options import DEFAULT_GAS_LIMIT, add_arguments
 from fastevm.rpc.dev.settings import configured
 from fastevm.rpc.dev.state_file import StateFile
 from fastevm.rpc.log_output import set_up_log
-from fastevm.rpc.safe_text import safe
 from fastevm.rpc.transport.server import client_version
 
 NO_GAS_LIMIT = 2**62

@@ -9,10 +9,10 @@ import msgspec
 
 from fastevm import Transaction
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
+from fastevm.core.primitives.safe_text import cut
 from fastevm.errors import FastevmError
 from fastevm.rpc.context import Context
 from fastevm.rpc.methods.fees import next_base_fee
-from fastevm.rpc.safe_text import cut
 from fastevm.rpc.terminal.block_log import Recorder
 from fastevm.rpc.terminal.lines import Json
 from fastevm.rpc.view import View

@@ -14,10 +14,10 @@ import msgspec
 
 from fastevm import tracing
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
+from fastevm.core.primitives.safe_text import cut
 from fastevm.errors import FastevmError, StateUnavailableError, UnknownBlockError
 from fastevm.rpc.contract_files import ContractFiles
 from fastevm.rpc.methods.trace import base_of
-from fastevm.rpc.safe_text import cut
 from fastevm.rpc.source_lines import source_lines
 from fastevm.rpc.terminal.lines import Json
 from fastevm.rpc.terminal.options import TerminalOptions

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fastevm.rpc.safe_text import UNSAFE
+from fastevm.core.primitives.safe_text import UNSAFE
 
 ETHER: Final = 10**18
 WIDTH: Final = 10  # width in characters of the column of member names

@@ -5,8 +5,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.core.primitives.safe_text import safe
 from fastevm.rpc.limits import WATCH_ANSWER
-from fastevm.rpc.safe_text import safe
 from fastevm.rpc.watching.request import Question, Wanted
 from fastevm.simulate import CallOutcome, Change
 

@@ -16,6 +16,7 @@ PUBLIC = (
     "fastevm.core.primitives.hex",
     "fastevm.core.primitives.native.symbols",
     "fastevm.core.primitives.replace",
+    "fastevm.core.primitives.safe_text",
     "fastevm.core.primitives.suggestion",
     "fastevm.core.execution.types",
     "fastevm.errors",

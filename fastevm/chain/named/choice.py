@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastevm.chain.named.registry import find, names
+from fastevm.core.primitives.json_file import read_json
 
 CHAIN_HELP = f"a chain by name or id: {', '.join(names())}"
 
@@ -58,7 +58,7 @@ def _amended(genesis: dict[str, Any], amsterdam_time: int | None) -> dict[str, A
 def read_genesis(path: Path) -> dict[str, Any]:
     """Returns the JSON of a genesis file. Raises ValueError, with the file's name, if invalid."""
     try:
-        found = json.loads(path.read_text())
+        found = read_json(path.read_bytes())
     except ValueError as error:
         raise ValueError(f"{path}: not a JSON file: {error}") from None
     if not isinstance(found, dict):

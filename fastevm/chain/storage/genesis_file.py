@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -11,11 +10,9 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from fastevm.chain.storage.record_file import StorageError
+from fastevm.core.primitives.json_file import read_json
 
 GENESIS_NAME: Final = "genesis.json"
-# most levels of JSON; the parser recurses, and a program may have raised Python's limit
-MAX_DEPTH: Final = 64
-_BRACKET: Final = re.compile(rb"[][{}]")
 
 _Hash = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-f]{64}$")]
 _Milliseconds = Annotated[int, msgspec.Meta(ge=1)]
@@ -97,16 +94,6 @@ def parse_genesis_file(data: bytes, path: Path) -> GenesisFile:
             f"genesis to `fastevm db repair --genesis`"
         ) from None
     return found
-
-
-def read_json(data: bytes) -> Any:
-    """Parses JSON. Raises ValueError for invalid text or more than MAX_DEPTH levels."""
-    depth = 0
-    for bracket in _BRACKET.findall(data):
-        depth += 1 if bracket in b"[{" else -1
-        if depth > MAX_DEPTH:
-            raise ValueError(f"JSON of more than {MAX_DEPTH} levels")
-    return json.loads(data)
 
 
 def file_label(genesis_hash: bytes, chain_id: int) -> bytes:

@@ -14,6 +14,8 @@ UNSAFE: Final = {
     **{code: f"\\u{code:04x}" for code in (*DIRECTIONS, *SEPARATORS)},
 }
 """Escapes for characters that control a terminal or start a line; for `str.translate`."""
+UNSAFE_IN_LINES: Final = {code: text for code, text in UNSAFE.items() if code not in (9, 10)}
+"""The same for text of several lines."""
 
 ADDRESS: Final = re.compile(r"\b(?:https?|wss?)://[^\s'\",;)]*[^\s'\",;):.]")
 
