@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Imports the files in order. Returns 1 for an invalid file or chain, 2 if none is named."""
+    """Imports the files in order. Returns 1 for an invalid file or chain, 2 without a chain."""
     try:
         chosen = chosen_chain(arguments.chain, arguments.genesis)
     except (ValueError, OSError) as error:

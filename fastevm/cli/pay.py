@@ -1,7 +1,7 @@
 """``fastevm pay``: the command line of a merchant's operator.
 
-Exit codes: 0 if the command did what it says, 1 if it was refused or failed, 2 if arguments or
-settings are wrong.
+Exit codes: 0 on success, 1 if the command was refused or failed, 2 if arguments or settings are
+wrong.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the commands; the options of one when it is selected."""
+    """Adds the commands. The options of a command are added when it is selected."""
     parser.formatter_class = LineFormatter
     parser.epilog = EPILOG
     if not _installed():

@@ -140,7 +140,7 @@ def transitioned(options: Options, folder: Path) -> Transition:
     as_rlp = isinstance(transactions, str)
     rejected = _run_all(builder, listed, options, folder, counter, as_rlp=as_rlp)
     known = env.known_block_hashes()
-    if not known.issuperset(builder.block_hash_range()):  # one of them may have been read
+    if not known.issuperset(builder.block_hash_range()):  # an unknown hash may have been read
         observer = BlockHashObserver(header.number, known)
         _run_all(begun(), listed, options, folder, observer, as_rlp=as_rlp)
         env.refuse_block_hash(observer.missing)
@@ -212,8 +212,8 @@ def _run_all(
 def _rejection(error: InvalidTransaction, *, as_rlp: bool) -> str:
     """Returns the reason of a rejection, as go-ethereum's tool words it.
 
-    It refuses creations by blob and set-code transactions when it decodes them. Fillers know them
-    by this text.
+    The tool refuses contract creations by blob and set-code transactions when it decodes them.
+    Fillers match its text.
     """
     kind = CREATIONS_REFUSED.get(error.code)
     if kind is None:

@@ -37,7 +37,7 @@ def is_draft(content: Any) -> bool:
 
 @cache
 def unfinished_fork(network: str) -> str | None:
-    """Returns why cases of a fork or transition are not counted; None if they are.
+    """Returns why cases of a fork or transition are not counted; None if they count.
 
     Cases of all forks in `fastevm.core.spec` run, so a new fork needs no change here.
     """

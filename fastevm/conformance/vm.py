@@ -19,7 +19,7 @@ MACHINE: Final = "fastevm.testing.interpreter"
 
 @cache
 def is_available() -> bool:
-    """Returns whether that module was built."""
+    """Returns whether the module `MACHINE` was built."""
     try:
         return find_spec(MACHINE) is not None
     except ModuleNotFoundError:

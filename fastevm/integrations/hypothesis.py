@@ -100,8 +100,8 @@ def failure_in_progress() -> BaseException | None:
     error = sys.exc_info()[1]
     if isinstance(error, HypothesisException) or type(error).__name__ in SKIPS:
         return None
-    # The BaseException of pytest.fail is a failure; that with which Hypothesis stops an example
-    # is none.
+    # The BaseException of pytest.fail is a failure; the BaseException with which Hypothesis stops
+    # an example is not.
     is_failure = isinstance(error, Exception) or type(error).__module__ == "_pytest.outcomes"
     return error if is_failure else None
 

@@ -61,7 +61,7 @@ class Exchange(msgspec.Struct):
 
 
 class ChainPart(msgspec.Struct, kw_only=True):
-    """The requests to a development node: those that all examples share, and the example.
+    """The requests to a development node: the shared prelude, then those of the example.
 
     ``withheld``: names of node options that the caller of a replay must pass.
     """
@@ -126,7 +126,7 @@ def read(path: str | Path) -> Reproduction:
 
 @contextmanager
 def content_of(path: str | Path) -> Iterator[None]:
-    """Raises ReproductionError instead of what values of wrong types in a file raise."""
+    """Replaces the errors of values of wrong types in a file by ReproductionError."""
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
@@ -229,7 +229,7 @@ def run_step(
 
 
 def merge(state: dict[str, dict[str, Any]], prestate: Mapping[str, Mapping[str, Any]]) -> None:
-    """Adds accounts and slots that a run has read and no earlier run."""
+    """Adds the accounts and slots that this run was the first to read."""
     for address, account in prestate.items():
         fields = {name: account[name] for name in FIELDS if name in account}
         known = state.setdefault(address, {**fields, "storage": {}})

@@ -47,7 +47,7 @@ from fastevm.core.state.reader cimport READ_FOUND, AccountData, Reader
 
 
 class Read(Enum):
-    """The value that a method reads. The params locate the value (address, slot or hash), followed
+    """The value that a method reads. The params locate the value (address and slot), followed
     by a block tag if the value is part of a state.
     """
 

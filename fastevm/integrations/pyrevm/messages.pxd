@@ -7,11 +7,11 @@ from fastevm.evm.result cimport ExecutionResult
 
 
 cdef class Ended:
-    """The last message: as sent, its result, and its gas as a transaction."""
+    """The last message, its result, and its gas as a transaction."""
     cdef readonly Rules rules
     cdef readonly SentMessage sent
     cdef readonly ExecutionResult outcome
-    cdef readonly int opcode          # with which it halted or ended; 0 without code
+    cdef readonly int opcode          # last executed opcode; 0 without code
     cdef readonly bytes target        # None: it created a contract
     cdef readonly object schedule
 
@@ -22,7 +22,7 @@ cdef class Messages:
     """The part of pyrevm's ``EVM`` that executes code."""
     cdef public EVM _evm
     cdef public Rules _rules
-    cdef public uint64_t _gas_limit   # of the block, and of messages without one
+    cdef public uint64_t _gas_limit   # of the block; default of messages
     cdef public dict _keys            # accounts read or changed: str -> 20 bytes
     cdef public object _tx            # TxEnv
     cdef public bint _is_bare         # whether the TxEnv is empty
