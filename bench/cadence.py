@@ -45,7 +45,7 @@ AIMS = (
 
 @dataclass(slots=True)
 class Watch:
-    """What clients of the node observed. Times are seconds of the same clock."""
+    """Observations of the node's clients. Times are seconds of the same clock."""
 
     sent: dict[str, float] = field(default_factory=dict)
     visible: list[float] = field(default_factory=list)

@@ -5,7 +5,7 @@ proxy in front of it that delays every round trip, and asks each side the same: 
 hundred, a swap across five pools, 1,000 bundles, and a block of 200 transactions executed again.
 Cold is a fork that knows nothing; warm is the same question asked of the same fork again. ``disk``
 is a new fork of fastevm over the cache that another one filled, ``local`` the same accounts without
-a fork. The times are those of the question; opening the fork has a row of its own, and is part of
+a fork. The times are those of the question; opening the fork has a separate row, and is part of
 the block's. Sides take turns; figures are medians.
 """
 

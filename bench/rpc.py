@@ -66,7 +66,7 @@ def compare(
 
 
 def aims(found: Found) -> list[dict[str, object]]:
-    """CPU per call as a share of anvil's, against what is aimed at."""
+    """The aims for CPU per call, as a share of anvil's, and the measured shares."""
     limits = {case.name: case.limit for case in CASES}
     rows = []
     for name, by_mode in found.items():

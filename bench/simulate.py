@@ -186,7 +186,7 @@ def time_empty(bundles: int, rounds: int) -> float:
 def measure(
     cases: Path = DEFAULT_CASES, bundles: int = BUNDLES, rounds: int = ROUNDS
 ) -> dict[str, Any]:
-    """All figures: microseconds of bundles, and what a second thread gives."""
+    """All figures: microseconds of bundles, and the speed-up by a second thread."""
     return {
         "transfer": compare_transfers(cases, bundles, rounds),
         "threads": compare_threads(bundles, rounds),
@@ -195,7 +195,7 @@ def measure(
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """The time that two threads take, against what two ideal ones would."""
+    """The aim for two threads: their time, as a share of one thread's time."""
     share = 1 / found["threads"]["simulation"]
     return [aim("CPU-bound simulation on 2 threads", "of 1 thread's time", 0.5 / EFFICIENCY, share)]
 

@@ -4,7 +4,7 @@
         [--seed N]
 
 A seeded sample takes files of the directories of every archive, and of each file some cases over
-its forks, as a file of their own. File by file py-evm runs them first, in a process of its own
+its forks, as a file of their own. File by file py-evm runs them first, in a separate process
 (`make peers`), then fastevm runs those that py-evm passes, and so on in turns; both read the file,
 make the state, run the transaction and compare the root. Times are thread CPU time, the median of
 the rounds. Left out are files that are slow by design, cases that py-evm gets wrong (it has no
@@ -105,7 +105,7 @@ def reduced(tests: Tests, labels: Sequence[Label]) -> Tests:
 
 
 def time_fastevm(name: str, content: bytes) -> tuple[float, str]:
-    """Seconds of fastevm's runner on a file, and what it failed if anything."""
+    """The seconds of fastevm's runner on a file, and the first failure or an empty text."""
     started = time.thread_time()
     tally = run_file(state.cases, Selection(), name, content)
     seconds = time.thread_time() - started
@@ -113,7 +113,7 @@ def time_fastevm(name: str, content: bytes) -> tuple[float, str]:
 
 
 class Comparison:
-    """One run: timings by directory, what was left out and why, and what fastevm failed."""
+    """One run: timings by directory, omitted tests with reasons, and failures of fastevm."""
 
     def __init__(self, peer: Peer, limit: float, rounds: int) -> None:
         self.peer = peer
@@ -140,7 +140,7 @@ class Comparison:
         self.by_directory[directory].append(median(timings))
 
     def ask(self, tests: Tests) -> tuple[Tests, float, float, float]:
-        """What py-evm passes of a file; its seconds of reading, of states, of all after that."""
+        """The cases of a file that py-evm passes; its seconds for reading, states and the rest."""
         labels = cases_of(tests)
         answer = self.peer.ask(do="run", content=json.dumps(tests), cases=labels, limit=self.limit)
         passed, making, running = [], 0.0, 0.0

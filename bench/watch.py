@@ -40,7 +40,7 @@ POOL = [bytes([0xD0 + at]) * 20 for at in range(POOLS)]
 
 
 def person(number: int) -> bytes:
-    """An account of its own for each question."""
+    """A separate account for each question."""
     return b"\xee" * 12 + number.to_bytes(8, "big")
 
 

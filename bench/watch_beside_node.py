@@ -48,7 +48,7 @@ from fastevm.simulate import Watch, simulate_many
 
 INTERVAL_MS: Final = 200
 BLOCK_MS: Final = 2_000
-STATES: Final = 4  # of blocks, so that memory is that of the watch
+STATES: Final = 4  # states that the chain keeps: few, to measure the memory of the watch
 GAS_LIMIT: Final = 2_000_000_000
 RANGE: Final = 1_000  # accounts whose slots one transaction stores
 STORE_GAS: Final = 30_000  # for each of them, creation of a slot included
@@ -74,7 +74,7 @@ def resident() -> int:
 
 
 class Follower:
-    """Keeps the answers of a watch fresh, in a thread of its own.
+    """Keeps the answers of a watch fresh, in a separate thread.
 
     Like the service behind ``fastevm_watch``, it always advances to the newest slice and stops
     after `BUDGET` seconds, so that a question whose reads changed again runs on the newer slice
@@ -219,7 +219,7 @@ class Part:
 
 
 class Timer:
-    """A timer in a process of its own; ``newest``: seconds that it was late."""
+    """A timer in a separate process; ``newest``: seconds that it was late."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-c", TIMER, str(INTERVAL_MS / MILLISECONDS)]

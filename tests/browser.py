@@ -30,7 +30,7 @@ def executable() -> str | None:
 
 
 class Browser:
-    """One browser process with a profile of its own; pages are opened in it."""
+    """One browser process with a separate profile; pages are opened in it."""
 
     def __init__(self) -> None:
         self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
@@ -104,7 +104,7 @@ class Browser:
     ) -> "Page":
         """A new page of that size in CSS pixels, with the address loaded and its script ready.
 
-        It is somebody else's, in a window of its own with a storage of its own; or it is ``over``
+        It is somebody else's, in a separate window with a separate storage; or it is ``over``
         another one, as a tab that hides it.
         """
         if over is None:

@@ -117,7 +117,7 @@ class Geth:
         return found
 
     def count(self) -> dict[str, Any]:
-        """Lets the contract count, in a block of its own."""
+        """Lets the contract count, in a separate block."""
         return self.send(to=self.counter)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Every command of the documentation runs. `NOT_HERE` says why some cannot run in a test.
 
-Pages whose commands depend on each other have a test of their own.
+Pages whose commands depend on each other have a separate test.
 """
 
 import os

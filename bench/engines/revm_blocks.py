@@ -28,7 +28,7 @@ SPECIFICATIONS: Final = {
 
 
 class Revm:
-    """pyrevm in a process of its own, which stores the blocks it receives."""
+    """pyrevm in a separate process, which stores the blocks it receives."""
 
     def __init__(self) -> None:
         kind = next(kind for kind in PEER_KINDS if kind.name == "pyrevm")

@@ -32,10 +32,10 @@ SUBSCRIBERS: Final = 4
 LISTEN_SECONDS: Final = 0.5
 EXPIRING: Final = 8  # one filter of so many is left to expire
 KINDS: Final = ("newHeads", "logs", "newPendingTransactions")
-# Until then the node grows, as it should: 51,000 transfers are what its states reach back, 65,536
-# what it remembers for filters, 19,000 what its newest blocks hold.
+# Before this number memory grows, as it should: states keep 51,000 transfers, filters 65,536, the
+# newest blocks 19,000.
 WARM_TRANSACTIONS: Final = 70_000
-# Flat: what is left of a transaction in memory, and what the figure itself may move by.
+# Allowed growth per transaction, and the noise of the memory figure.
 FLAT_BYTES: Final = 16
 NOISE_BYTES: Final = 8 * MEGABYTE
 LEAST_MOMENTS: Final = 4  # in a quarter
@@ -59,7 +59,7 @@ class Moment(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """From the first quarter of what is judged to the last; ``limit`` in bytes as well."""
+    """The growth in bytes and transactions from the first to the last judged quarter."""
 
     total: float
     transactions: float
@@ -93,7 +93,7 @@ def growth(moments: Sequence[Moment]) -> Growth | None:
 
 @dataclass(slots=True)
 class Stream:
-    """Transactions at a steady rate from a thread of their own."""
+    """Transactions at a steady rate from a separate thread."""
 
     sending: Sending
     failures: int = 0
@@ -101,7 +101,7 @@ class Stream:
     stop: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
-        """One connection is enough, and idle ones are closed by the node."""
+        """Uses a single connection: the node would close idle connections."""
         self.sending.load.close()
         self.sending.load = self.sending.node.load(1)
 

@@ -1,8 +1,8 @@
-"""What short calls and slices suffer while others ask for the longest answers that there are.
+"""Latency of short calls and slices while other clients send the most expensive requests.
 
-Connections are busy with looped traces of 60 s, simulated chains, searches of logs that only the
-archive holds, and dumps of a full pool. Meanwhile two clients ask short questions at a steady rate,
-and the node measures how late its slices are.
+Connections are busy with looped traces of 60 s, simulated chains, searches of archived logs, and
+dumps of a full pool. Meanwhile two clients send short requests at a steady rate, and the node
+measures how late its slices are.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def ask(
     address: str | None = None,
     every: float = ASK_EVERY,
 ) -> None:
-    """Ask a question at a steady rate; what is asked late counts from when it was due.
+    """Sends a request at a steady rate; a late request's latency counts from its due time.
 
     ``address``: the address of this client, of the loopback network. ``every``: seconds.
     """
@@ -153,7 +153,8 @@ class HostileLoad:
         self.node.stop()
 
     def run(self, seconds: float, connections: int = CONNECTIONS) -> dict[str, Any]:
-        """The figures in milliseconds, memory in MiB; without connections those of a quiet node."""
+        """The figures in milliseconds, memory in MiB. Without connections: figures of an idle node.
+        """
         context = multiprocessing.get_context("spawn")
         port, bodies = self.node.port, hostile_bodies(self.content)
         content = (port, [*bodies.values()], connections)

@@ -1,4 +1,4 @@
-"""Runs nodes: in a process of their own, in a thread of this one, or on this event loop.
+"""Runs nodes: in a separate process, in a thread of this one, or on this event loop.
 
 The one way in which tests and benchmarks start a node. Ports are free ones of the loopback
 interface.
@@ -35,9 +35,9 @@ PAUSE_SECONDS: Final = 0.005  # between attempts to reach a node that starts
 
 
 class NodeProcess:
-    """A node in a process of its own, to be asked, killed and started again on the same port.
+    """A node in a separate process, which can be called, killed and restarted on the same port.
 
-    ``command`` without ``--port``. ``log``: the file that its standard error is added to.
+    ``command`` without ``--port``. ``log``: the file to which its standard error is appended.
     """
 
     def __init__(self, command: Sequence[str], *, log: Path | None = None) -> None:
@@ -86,7 +86,7 @@ class NodeProcess:
 
     @property
     def standard_input(self) -> IO[bytes]:
-        """Where it reads from."""
+        """The standard input of the process."""
         assert self.process is not None and self.process.stdin is not None
         return self.process.stdin
 
@@ -160,7 +160,7 @@ def fastevm_node(
 
 
 class LoopThread:
-    """An event loop in a thread of its own, for clients beside a test or a load that blocks."""
+    """An event loop in a separate thread, for clients beside a test or a load that blocks."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -186,7 +186,7 @@ class LoopThread:
 
 
 class ServerThread:
-    """A server of a node of this process, on an event loop in a thread of its own.
+    """A server of a node of this process, on an event loop in a separate thread.
 
     It has a listener for every dialect; ``development``: as ``fastevm dev`` speaks it.
     """

@@ -29,7 +29,7 @@ _LENGTH: Final = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 
 
 class LoadError(Exception):
-    """A server that closes, is silent or answers what is no HTTP."""
+    """The server closed the connection, did not answer, or sent invalid HTTP."""
 
 
 def batch_of(bodies: Sequence[bytes]) -> bytes:
@@ -48,7 +48,7 @@ def http(body: bytes) -> bytes:
 
 @dataclass(slots=True)
 class Sample:
-    """What one run gave. ``latencies`` in seconds, one per request sent; ``cpu`` seconds."""
+    """The result of a run. ``latencies`` in seconds, one per request; ``cpu`` in seconds."""
 
     items: int  # JSON-RPC calls in one request
     latencies: list[float] = field(default_factory=list)
@@ -83,7 +83,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Connection:
-    """One socket and the answer that it waits for."""
+    """A socket and the answer for which it waits."""
 
     def __init__(self, port: int, address: str | None = None) -> None:
         source = None if address is None else (address, 0)

@@ -150,7 +150,7 @@ def best(run: Callable[[], object], rounds: int) -> float:
 
 
 def measure(blocks: int = BLOCKS, rounds: int = ROUNDS) -> dict[str, float]:
-    """The times in milliseconds over all blocks, and what the index takes."""
+    """The times in milliseconds over all blocks, and the size of the index."""
     chain = Filled(blocks)
     index = LogIndex(chain, LogLimits(size=PLENTY))
     started = time.thread_time()
@@ -185,7 +185,7 @@ def bloom_speed(count: int = 100_000) -> float:
 
 
 def aims(found: dict[str, float]) -> list[dict[str, object]]:
-    """What is aimed at, and how it was met."""
+    """The aims and the measured values."""
     return [
         aim(f"a million logs, {name}", "ms", limit, found[name]) for name, limit in LIMITS.items()
     ]

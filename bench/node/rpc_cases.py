@@ -1,4 +1,4 @@
-"""The requests that both nodes are asked, and a node with what they ask for."""
+"""The requests that are sent to both nodes, and a node with the content that they read."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ VARIANTS: Final = 32  # different requests of a case, taken in turn
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A method with params of its own for each variant.
+    """A method with different params for each variant.
 
-    ``limit``: the most of anvil's CPU time that a single call may take; None for no aim.
-    ``batched``: whether it is measured in batches too. ``same``: both nodes must answer alike.
+    ``limit``: the largest share of anvil's CPU time that a single call may take; None: no aim.
+    ``batched``: whether it is also measured in batches. ``same``: both nodes must answer alike.
     """
 
     name: str
@@ -135,7 +135,7 @@ class Side:
         return self.loads[connections].run(self.requests[key], items=items, seconds=seconds)
 
     def answer(self, case: Case) -> Any:
-        """What the node answers to the first request of a case."""
+        """The node's answer to the first request of a case."""
         return self.client.call(case.method, *case.params(self.content, 0))
 
     def close(self) -> None:

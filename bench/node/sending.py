@@ -96,7 +96,7 @@ class Sending:
         ]
 
     def run(self, count: int, items: int) -> dict[str, float]:
-        """Send so many; what was accepted and included per second, and CPU for each."""
+        """Sends transactions; returns accepted and included ones per second, and CPU for each."""
         self.rounds += 1
         target = keccak256(b"target" + self.rounds.to_bytes(4, "big"))[:20]
         bodies = [

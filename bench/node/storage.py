@@ -325,10 +325,10 @@ def measure(name: str, path: Path, blocks: int) -> dict[str, float]:
 
 
 def damage(name: str, blocks: int) -> dict[str, int]:
-    """What follows from one flipped bit at a random place of the largest file, many times.
+    """Counts the effects of one flipped bit at a random place of the largest file.
 
-    "stops": the engine is not opened, or reading says which block is damaged. "lost": blocks are
-    missing without a word. "wrong": a block comes back changed.
+    "stops": the engine is not opened, or reading reports the damaged block. "lost": blocks are
+    missing without an error. "wrong": a block is read with other content.
     """
     rng, tally = random.Random(2), dict.fromkeys(("stops", "harmless", "lost", "wrong"), 0)
     expected = {number: payload for number, _, payload in chain(blocks)}
@@ -359,7 +359,7 @@ def flip(path: Path, rng: random.Random) -> None:
 
 
 def outcome(name: str, path: Path, expected: dict[int, bytes]) -> str:
-    """What a process finds in a damaged directory; a process of its own, for it may crash."""
+    """The effect of a damaged directory on a reader, in a separate process because it may crash."""
     command = [sys.executable, "-m", MODULE, "--read", name, str(path)]
     found = subprocess.run(
         command, capture_output=True, input=json.dumps(digests(expected)).encode()
@@ -430,7 +430,7 @@ def main() -> None:
         expected = json.load(sys.stdin)
         print(compare(arguments.read[0], Path(arguments.read[1]), expected))
         os._exit(0)  # an engine on damaged files may hang when it is closed
-    if len(arguments.engines) > 1:  # each in a process of its own, so that memory can be compared
+    if len(arguments.engines) > 1:  # each in a separate process, so that memory can be compared
         for name in arguments.engines:
             options = ["--blocks", str(arguments.blocks), "--engines", name]
             options += ["--speed"] if arguments.speed else []

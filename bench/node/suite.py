@@ -94,7 +94,7 @@ def simulations(progress: Progress, quick: bool) -> dict[str, Any]:
 
 
 def cadence(progress: Progress) -> dict[str, Any]:
-    """What `bench.cadence` finds, in a process of its own."""
+    """What `bench.cadence` finds, in a separate process."""
     progress("cadence under load")
     command = [sys.executable, "-m", "fastevm.bench.cadence", "--seconds", str(CADENCE_SECONDS)]
     done = subprocess.run(

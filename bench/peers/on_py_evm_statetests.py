@@ -42,7 +42,7 @@ STACK_BYTES = 512 << 20
 
 
 class TooSlow(BaseException):
-    """The case took longer than it may; not an Exception, so that nobody on the way keeps it."""
+    """A case exceeded its time limit. Not an Exception, so that no handler of py-evm catches it."""
 
 
 def version() -> str:
@@ -133,7 +133,7 @@ def root_after(machine: Any, state: Any, test: "dict[str, Any]", entry: "dict[st
 
 
 def run_case(test: "dict[str, Any]", fork: str, position: int) -> "tuple[str, float, float]":
-    """What was wrong if anything, seconds of making the state, seconds of all after that."""
+    """The failure or an empty text, the seconds to make the state, and the seconds after that."""
     if fork not in MACHINES:
         return "of a fork that it does not have", 0.0, 0.0
     machine, entry = MACHINES[fork], test["post"][fork][position]

@@ -1,6 +1,6 @@
-"""What an upstream node holds: tokens, pools, holders and the contracts of the case file.
+"""The content of an upstream node: tokens, pools, holders and the contracts of the case file.
 
-All of it lies in the genesis block, so that a node holds it as soon as it runs.
+All of it is in the genesis block, so that a node has it when it starts.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Holder:
 
 @cache
 def holders() -> tuple[Holder, ...]:
-    """Those that hold tokens, and send the transactions of the busy block."""
+    """The holders of tokens, who send the transactions of the busy block."""
     keys = [keccak256(b"holder" + number.to_bytes(4, "big")) for number in range(HOLDERS)]
     found = []
     for key in keys:

@@ -134,7 +134,7 @@ def start_own(document: dict[str, Any] | None = None, *options: str) -> Upstream
 def on_genesis(
     name: str, document: dict[str, Any] | None, command: Callable[[str], Sequence[str]]
 ) -> NodeProcess:
-    """A node that runs on a genesis file of its own. LoadError when it does not start."""
+    """A node that runs on a separate genesis file. LoadError when it does not start."""
     with tempfile.TemporaryDirectory() as folder:
         genesis = Path(folder) / "genesis.json"
         genesis.write_text(json.dumps(market.genesis() if document is None else document))

@@ -42,8 +42,9 @@ class Cut(Exception):
 
 @dataclass(slots=True)
 class Traffic:
-    """What went through. ``round_trips``: the longest chain of requests, each of which began after
-    the one before it was answered. ``sent`` and ``received``: bytes of bodies, as the client sees.
+    """The traffic through the proxy. ``round_trips``: the longest chain of requests, each of which
+    began after the answer to the preceding one. ``sent`` and ``received``: bytes of bodies, as the
+    client sees them.
     """
 
     requests: int = 0
@@ -57,7 +58,7 @@ class Traffic:
 
 
 class Endpoint:
-    """What the proxy does with a request: this one forwards everything as it is."""
+    """The proxy's treatment of a request; this base class forwards everything unchanged."""
 
     async def before(self, calls: list[Call], number: int) -> Reply | None:
         """An answer in place of the node's, or None; may wait or raise `Cut`.
@@ -111,7 +112,7 @@ class Proxy:
 
     @property
     def endpoint(self) -> Endpoint:
-        """What is done with requests; a new one counts them from 0."""
+        """The treatment of requests; setting another one restarts its count of requests."""
         return self._endpoint
 
     @endpoint.setter
@@ -124,7 +125,7 @@ class Proxy:
         return f"http://{HOST}:{self._port}" + (f"/v2/{self.key}" if self.key else "")
 
     def count_anew(self) -> Traffic:
-        """What went through until now; from now on it counts from nothing."""
+        """Returns the traffic so far and restarts the count."""
         found, self.traffic = self.traffic, Traffic()
         self._answered_depth = 0
         return found
@@ -254,7 +255,7 @@ def whole(calls: Sequence[Call], error: dict[str, Any], status: int = 200) -> Re
 
 
 class ProxyProcess:
-    """A proxy in a process of its own, so that it takes no time from who is measured."""
+    """A proxy in a separate process, so that it takes no time from who is measured."""
 
     def __init__(self, target: str) -> None:
         self._process = subprocess.Popen(
@@ -288,7 +289,8 @@ class ProxyProcess:
 
 
 def serve(target: str) -> None:
-    """Serve until the input ends; a line of it may set the latency, and gets what was counted."""
+    """Serves until the input ends; each line may set the latency and is answered with the traffic.
+    """
     with Proxy(target) as proxy:
         for line in sys.stdin:
             proxy.latency = json.loads(line).get("latency", proxy.latency)

@@ -10,7 +10,7 @@ from fastevm.bench.programs.cases import Case
 
 MICROSECONDS = 1e6
 
-# The wide groups beside those that the file names: what a case's name begins with.
+# Groups beside those of the case file, by the beginnings of case names.
 WIDE_GROUPS = {
     "computation": ("op/", "arith/", "mem/", "keccak/", "ipsilon.", "evmbench/snailtracer"),
     "contracts": ("evmbench/", "ipsilon.main/", "swap/", "erc20/"),
@@ -75,7 +75,7 @@ def summary(
 
 
 def aim(name: str, unit: str, limit: float, value: float) -> dict[str, object]:
-    """One aim and how it was met."""
+    """An aim and the measured value."""
     return {
         "name": name, "unit": unit, "limit": limit, "value": round(value, 4),
         "met": value <= limit,
@@ -96,7 +96,7 @@ def group_aims(figures: Figures, groups: dict[str, list[str]]) -> list[dict[str,
     return found
 
 
-# Case -> (aim, how often the case does what the aim speaks of in one run, unit, limit).
+# Case -> (aim, repetitions of the measured operation in one run, unit, limit).
 ABSOLUTE_AIMS = {
     "op/add": ("a simple opcode", 780_018, "ns", 1.1),
     "call/call_stop": ("an inner CALL, loop included", 5_000, "ns", 120.0),

@@ -142,7 +142,7 @@ def engines(found: dict[str, Any]) -> list[str]:
 
 
 def origin(found: dict[str, Any]) -> str:
-    """Where, when and how."""
+    """The notes on date, machine, versions and omitted engines."""
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     machine = found["machine"]
     missing = "; ".join(f"{name}: {reason}" for name, reason in found["missing"].items())
@@ -286,7 +286,7 @@ def cases(found: dict[str, Any]) -> str:
 
 
 def measures(found: dict[str, Any]) -> list[str]:
-    """What was measured beside the cases."""
+    """The measurements beside the cases."""
     growth = found["growth"]
     threads = found["threads"]
     sizes = [math.log10(row["slots"]) for row in growth]

@@ -1,4 +1,4 @@
-"""A development node in a process of its own, as any client finds it."""
+"""A development node in a separate process, as any client finds it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Clients as published, each in an environment of its own, do all their cases on `fastevm dev`.
+"""Clients as published, each in a separate environment, do all their cases on `fastevm dev`.
 
 `python -m tests.ecosystem.development.clients` runs the same cases beside anvil.
 """

@@ -21,7 +21,7 @@ SHARE = 5  # of a large suite, one file in five of each directory
 SMALL = 250  # files up to which a suite runs whole
 
 HUNGRY = "randomStatetest94.json"
-"""Hashes 1.6 GB at once; a test of its own runs it in one fork."""
+"""Hashes 1.6 GB at once; a separate test runs it in one fork."""
 
 ONCE_RED = (
     "stBadOpcode/invalidAddr.json",

@@ -1,4 +1,4 @@
-"""Peers: other implementations, each a process of its own in an environment of its own."""
+"""Peers: other implementations, each a separate process in a separate environment."""
 
 import json
 import os

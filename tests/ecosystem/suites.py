@@ -1,6 +1,6 @@
 """Test suites of other libraries, as published, on fastevm and on the engine they come with.
 
-``python -m tests.ecosystem.suites [NAME ...]``: each suite in an environment of its own, one engine
+``python -m tests.ecosystem.suites [NAME ...]``: each suite in a separate environment, one engine
 after the other; a table of counts and CPU seconds, Markdown. Exit status 1 where fewer tests pass
 on fastevm than on the other engine. Environments, sources and logs stay in ``build/suites``.
 """

@@ -1,6 +1,6 @@
 """EIP-8037: State creation gas cost increase.
 
-New accounts, slots and code pay state gas, a second dimension with a reservoir of its own. Figures
+New accounts, slots and code pay state gas, a second dimension with a separate reservoir. Figures
 of whole transactions are in `tests/unit/core/execution/test_state_gas.py`.
 """
 

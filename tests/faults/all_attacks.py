@@ -7,7 +7,7 @@ fragments, garbage and half messages. Every attacker has the address 127.0.0.1.
 
 Meanwhile a client of 127.0.0.2 asks short questions, and one of 127.0.0.3 sends transfers and waits
 until it sees them in a slice. Both do the same to a second node that nobody attacks, and a timer in
-a process of its own measures how late the machine wakes it up: an aim that the quiet node or the
+a separate process measures how late the machine wakes it up: an aim that the quiet node or the
 timer misses as well says nothing about the node.
 
 At the end every block is executed again from its bytes, and every transaction that the node

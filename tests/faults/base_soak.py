@@ -104,7 +104,7 @@ class Tokens:
 
 
 class Load:
-    """Sends transactions at a steady rate from a thread of its own, to one node."""
+    """Sends transactions at a steady rate from a separate thread, to one node."""
 
     def __init__(self, soak: "Soak", name: str, rate: float) -> None:
         self.soak, self.name, self.rate = soak, name, rate
@@ -179,7 +179,7 @@ class Load:
 
 
 class Soak:
-    """Three nodes in processes of their own, with their files under ``home``."""
+    """Three nodes in separate processes, with their files under ``home``."""
 
     def __init__(self, home: Path, options: argparse.Namespace) -> None:
         self.options = options

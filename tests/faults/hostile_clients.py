@@ -1,6 +1,6 @@
 """Clients that attack a node all the time: garbage, trickled bytes, answers that nobody reads.
 
-Each attack opens a connection of its own and lasts until the node ends it or it has what it wants.
+Each attack opens a separate connection and lasts until the node ends it or it has what it wants.
 A connection that the node leaves open for longer than its clocks allow is counted: the node fails.
 """
 
@@ -94,7 +94,7 @@ def heavy(rng: random.Random) -> bytes:
 
 
 class HostileClients:
-    """Attacks on the nodes at ``ports`` in turn, so many a second, on an event loop of its own.
+    """Attacks on the nodes at ``ports`` in turn, so many a second, on a separate event loop.
 
     ``tried`` counts attacks by kind, ``not_ended`` those that the node did not end.
     """

@@ -80,7 +80,7 @@ def stops_when_cancelled() -> str:
 
 
 def cancels_tasks() -> str:
-    """On a loop in a thread of its own, because the probe itself may run on a loop."""
+    """On a loop in a separate thread, because the probe itself may run on a loop."""
     endless: list[dict[str, Any]] = [{"to": LOOPS, "gas": MUCH_GAS}]
     options: Any = {**GREAT, "timeout": 1e6}
 

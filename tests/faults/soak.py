@@ -114,7 +114,7 @@ class Tally:
 
 
 class Soak:
-    """Two nodes in processes of their own, with their chains under ``homes``: the builder's first,
+    """Two nodes in separate processes, with their chains under ``homes``: the builder's first,
     then the follower's.
     """
 

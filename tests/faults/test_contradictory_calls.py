@@ -49,7 +49,7 @@ METHODS = (
 
 @pytest.fixture(scope="module", params=["preconf", "geth"])
 def node(request: pytest.FixtureRequest) -> Iterator[NodeProcess]:
-    """A node in a process of its own: a crash there fails the test and not the test runner."""
+    """A node in a separate process: a crash there fails the test and not the test runner."""
     with fastevm_node("--dialect", request.param) as process:
         yield process
 

@@ -1,4 +1,4 @@
-"""A live node with the recorded chain, served on a port of its own."""
+"""A live node with the recorded chain, served on a separate port."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Clients in a process of their own that keep heavy simulations running on a server.
+"""Clients in a separate process that keep heavy simulations running on a server.
 
 python -m tests.rpc.load URL SECONDS CONNECTIONS
 """

@@ -1,4 +1,4 @@
-"""Nodes in processes of their own that are killed at any moment and start again: nothing is lost
+"""Nodes in separate processes that are killed at any moment and start again: nothing is lost
 that was canonical or promised, and whoever follows goes on by itself.
 """
 

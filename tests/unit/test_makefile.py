@@ -16,7 +16,7 @@ IGNORED = {"*.egg-info/": "fastevm.egg-info", "*.so": "fastevm/evm/machine.so", 
 
 
 def make(folder: Path, *words: str) -> str:
-    """The output of `make`, run as in a shell of its own."""
+    """The output of `make`, run as in a separate shell."""
     environment = {
         k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "PYTHON", "VENV")
     }

@@ -46,7 +46,7 @@ def outcome(evm: Any) -> object:
 
 
 def calls() -> None:
-    """Every program, modifying and static, from a machine of its own."""
+    """Every program, modifying and static, from a separate machine."""
     for name, code in CODES.items():
         for static in (False, True):
             evm = revm.EVM(env=revm.Env(block=revm.BlockEnv(number=300, timestamp=9)))

@@ -45,7 +45,7 @@ class Client:
     """A program that tries a client.
 
     ``command``: the words, from the node's URL and the environment's folder. ``npm``: a folder with
-    a package.json; ``pip``: requirements of an environment of its own. ``newer_node``: for what
+    a package.json; ``pip``: requirements of a separate environment. ``newer_node``: for what
     does not run on the installed Node.js. ``starts_node``: it starts ``anvil`` from the path.
     ``upstream``: a further node whose URL is the last word.
     """

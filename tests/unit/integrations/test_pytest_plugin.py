@@ -18,7 +18,7 @@ COUNTER = "5f54600101805f555f5260205ff3"  # adds one to slot 0 and returns it
 
 @pytest.fixture
 def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A folder for test files; sessions run in a process of their own."""
+    """A folder for test files; sessions run in a separate process."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function")
     return pytester

@@ -36,7 +36,7 @@ GAS = 1_000_000
 
 
 def send(node: Node, nonce: int, to: bytes, data: bytes) -> Receipt:
-    """The receipt of a call by the first account, in a block of its own."""
+    """The receipt of a call by the first account, in a separate block."""
     payment(node, nonce=nonce, to=to, value=0, gas_limit=GAS, data=data)
     (block,) = node.mine()
     return node.chain.receipts_of(block.hash)[-1]

@@ -327,7 +327,7 @@ class FakeSimulator:
 
 
 def header(number: int, **fields: Any) -> Header:
-    """Return a header of ``number`` with a hash of its own."""
+    """Return a header of ``number`` with a separate hash."""
     return Header(number=number, timestamp=10 * number, **fields)
 
 

@@ -78,7 +78,7 @@ GENESIS = {"config": {"chainId": 1, "terminalTotalDifficulty": 0, "shanghaiTime"
 
 
 class Probe:
-    """A caller with a loop of its own, for tests that hypothesis runs many times."""
+    """A caller with a separate loop, for tests that hypothesis runs many times."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()

@@ -93,7 +93,7 @@ def random_payload(dice: random.Random) -> Any:
 
 
 def expected(payload: Any) -> Any:
-    """What a simulation of its own gives: outcomes, or the kind and text of the refusal."""
+    """What a separate simulation gives: outcomes, or the kind and text of the refusal."""
     try:
         blocks = fastevm.simulate(STATE, payload)
     except (InvalidTransaction, SimulationError, ValueError) as error:

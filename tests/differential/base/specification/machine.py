@@ -85,7 +85,7 @@ def execute(frame: Frame, address: bytes, data: bytes, value: int) -> bytes:
 def dispatch(
     frame: Frame, functions: dict[str, Any], enums: Any, data: bytes, interface: str
 ) -> bytes:
-    """As `run`; in Beryl calldata without room for any argument has a text of its own."""
+    """As `run`; in Beryl calldata without room for any argument has a separate text."""
     known = any(selector(s) == data[:4] for s in functions)
     if frame.fork == 1 and known and len(data) < NEEDS_ARGUMENTS:
         text = f'type check failed for "{interface}" with data: {data.hex()}'

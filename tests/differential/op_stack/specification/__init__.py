@@ -2,7 +2,7 @@
 
 Nothing here imports the product: it is the independent side of a differential test. `machine`,
 `precompiles` and `transition` run messages on the executable specification of Ethereum, which lives
-in an environment of its own; the other modules need a Keccak only.
+in a separate environment; the other modules need a Keccak only.
 
 Sources: github.com/ethereum-optimism/specs, folder specs/protocol. A docstring names its page.
 """

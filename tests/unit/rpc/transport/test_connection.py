@@ -177,7 +177,7 @@ async def test_reading_goes_on_after_many_requests_at_once(
 ) -> None:
     monkeypatch.setattr(
         "fastevm.rpc.transport.connection.LOOP_TIME", -1.0
-    )  # each request in an iteration of its own
+    )  # each request in a separate iteration
     monkeypatch.setattr("fastevm.rpc.transport.connection.AHEAD_LIMIT", 1_000)
     many = 100
     for _ in range(3):
