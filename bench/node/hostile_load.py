@@ -153,8 +153,7 @@ class HostileLoad:
         self.node.stop()
 
     def run(self, seconds: float, connections: int = CONNECTIONS) -> dict[str, Any]:
-        """The figures in milliseconds, memory in MiB. Without connections: figures of an idle node.
-        """
+        """The figures in milliseconds, memory in MiB; without connections, of an idle node."""
         context = multiprocessing.get_context("spawn")
         port, bodies = self.node.port, hostile_bodies(self.content)
         content = (port, [*bodies.values()], connections)

@@ -289,8 +289,7 @@ class ProxyProcess:
 
 
 def serve(target: str) -> None:
-    """Serves until the input ends; each line may set the latency and is answered with the traffic.
-    """
+    """Serves until the input ends. A line may set the latency; the answer is the traffic."""
     with Proxy(target) as proxy:
         for line in sys.stdin:
             proxy.latency = json.loads(line).get("latency", proxy.latency)

@@ -1,4 +1,4 @@
-"""Blockchain tests in the form of engine tests: what a consensus client would have delivered."""
+"""Blockchain tests as engine tests: payloads as a consensus client would deliver them."""
 
 from collections.abc import Mapping
 from typing import Any

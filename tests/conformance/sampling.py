@@ -47,7 +47,7 @@ def archive(suite: str) -> Path:
 
 @cache
 def manifest() -> Mapping[str, Any]:
-    """What the archives hold."""
+    """The files in the archives."""
     archive("general_state_tests")
     return json.loads((SHARED / "fixtures" / "manifest.json").read_text())
 
@@ -68,7 +68,7 @@ def chosen(suite: str) -> Mapping[str, int]:
 
 
 def stratified(files: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """A share of the files of each directory, at least one, the same ones on every run."""
+    """A share of the files of each directory, at least one; the same files on every run."""
     strata = defaultdict(list)
     for file in files:
         strata[file["path"].rpartition("/")[0]].append(file)

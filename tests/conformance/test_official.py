@@ -1,4 +1,4 @@
-"""The official tests: small suites whole, of the large ones a stratified sample."""
+"""The official tests: all files of small suites, a stratified sample of large ones."""
 
 import io
 import os

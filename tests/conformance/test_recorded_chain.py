@@ -1,4 +1,4 @@
-"""The recorded chain: 54 blocks through every fork, and what a flipped byte makes of it."""
+"""The recorded chain: 54 blocks through every fork, and the effects of a flipped byte."""
 
 import json
 import random
@@ -88,7 +88,7 @@ def test_blocks_encode_to_the_bytes_they_came_from(chain: Chain) -> None:
 
 
 def prefixes() -> Iterator[tuple[Chain, bytes, bytes]]:
-    """For each block: a chain up to its parent, its encoding, and that of the block after it."""
+    """For each block: a chain up to its parent, its encoding, and the next block's encoding."""
     chain = new_chain()
     blocks = blocks_in(recorded("chain.rlp"))
     for raw, following in zip(blocks, [*blocks[1:], b""], strict=True):

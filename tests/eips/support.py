@@ -124,7 +124,7 @@ def word(result: ExecutionResult) -> int:
 
 
 def top(fork: str, source: str, **world: Any) -> int:
-    """What lies on top of the stack after ``source``."""
+    """The top of the stack after ``source``."""
     return word(run(fork, source + RETURN_TOP, **world))
 
 
@@ -268,7 +268,7 @@ def header_refusal(fork: str, header: Header, parent: Header) -> str | None:
 
 
 def rewards(chain: Chain, count: int) -> list[int]:
-    """What a miner gets for each of so many new blocks, in wei."""
+    """The reward in wei of a miner for each of ``count`` new blocks."""
     balances = [0]
     for _ in range(count):
         block = grow(chain, coinbase=MINER)

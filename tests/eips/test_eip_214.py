@@ -12,7 +12,7 @@ CALL = calling("STATICCALL", OTHER, gas=100_000)
 
 
 def succeeds(fork, code):
-    """What STATICCALL of this code leaves on the stack."""
+    """The result of STATICCALL of this code: 1 or 0."""
     return top(fork, CALL, accounts={OTHER: {"code": code, "balance": 10}})
 
 

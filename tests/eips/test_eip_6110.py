@@ -12,7 +12,7 @@ from .support import build, chain_across, payment
 DEPOSIT_CONTRACT = bytes(20)  # where the chains of these tests have it
 PARTS = (b"\x01" * 48, b"\x02" * 32, b"\x03" * 8, b"\x04" * 96, b"\x05" * 8)
 EVENT = encode(["bytes"] * 5, PARTS)
-# Logs what it is called with under the topic of deposits.
+# Logs its call data under the topic of deposits.
 LOGGER = {
     DEPOSIT_CONTRACT: {
         "code": f"CALLDATASIZE 0 0 CALLDATACOPY 0x{DEPOSIT_TOPIC.hex()} CALLDATASIZE 0 LOG1"

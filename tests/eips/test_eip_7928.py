@@ -69,7 +69,7 @@ def recorded(
     transactions: Sequence[Transaction] = (),
     **block: Any,
 ) -> Accesses:
-    """What the list of a block with these transactions says of each account."""
+    """The access list of a block with these transactions, by account."""
     chain = chain_with(alloc)
     made = build(chain, transactions=transactions, coinbase=MINER, **block)[0]
     chain.add(made.with_access_list(None))

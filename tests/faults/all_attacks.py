@@ -103,7 +103,7 @@ AIMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the processes of a run know. ``until``: of the clock ``time.monotonic``."""
+    """The settings of all processes of a run. ``until``: time of the clock ``time.monotonic``."""
 
     port: int
     quiet_port: int
@@ -288,7 +288,7 @@ def watch_timer(plan: Plan) -> list[float]:
 
 @dataclass(slots=True)
 class Offers:
-    """What the attackers sent: accepted hashes, and refusals by text."""
+    """The transactions of the attackers: accepted hashes, and refusals by text."""
 
     accepted: list[str] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
@@ -318,7 +318,7 @@ async def next_nonce(client: Client, who: int) -> int:
 
 
 async def send_long(client: Client, who: int, offers: Offers) -> None:
-    """Sends one long precompile call after the other, with a higher tip than honest ones."""
+    """Sends long precompile calls, with higher tips than honest transactions."""
     for number in range(10**6):
         data = (ROUNDS - number).to_bytes(4, "big") + bytes(range(208)) + b"\x01"
         nonce = await next_nonce(client, who)
@@ -381,7 +381,7 @@ async def send_blobs(client: Client, who: int, offers: Offers) -> None:
 
 
 def send_hostile(plan: Plan) -> Offers:
-    """Runs the attacks on the slices and on the pool. Returns what they sent."""
+    """Runs the attacks on the slices and on the pool. Returns the sent transactions."""
     offers = Offers()
 
     async def run() -> None:
@@ -687,7 +687,7 @@ class AllAttacks:
             without[:] = [name for name in without if self._outcome(name) == "Unknown"]
             return not without
 
-        with suppress(TimeoutError):  # those that are pre-confirmed are sealed soon
+        with suppress(TimeoutError):  # pre-confirmed transactions are sealed soon
             wait_for(all_found, LIE_LASTS, "a transaction has no outcome")
         return {
             "never_in_a_block": len(lost),
@@ -758,7 +758,7 @@ def _machine_ticks() -> tuple[int, int, int]:
 
 
 def failures(found: dict[str, Any]) -> list[str]:
-    """Returns what is wrong in a report, as sentences. A missed aim is not wrong."""
+    """Returns the failures in a report, as sentences. A missed aim is not a failure."""
     wrong = [f"wrong: {text}" for text in found["wrong_blocks"]]
     if found["never_in_a_block"]:
         wrong.append(f"{found['never_in_a_block']} honest transfers are in no block")

@@ -418,7 +418,7 @@ class Soak:
         return found | self._compare(last, accepted)
 
     def _drain(self, accepted: list[str]) -> list[str]:
-        """Wait until every transaction is in a block; those that are in none."""
+        """Waits until transactions are in blocks; returns those that are in no block."""
         missing = list(accepted)
 
         def all_sealed() -> bool:
@@ -561,7 +561,7 @@ def _errors(log: Path) -> list[str]:
 
 
 def failures(found: dict[str, Any]) -> list[str]:
-    """What is wrong in a report, in words."""
+    """The failures in a report, as sentences."""
     wrong = list(found["complaints"])
     if found["never_in_a_block"]:
         wrong.append(f"{found['never_in_a_block']} accepted transactions are in no block")

@@ -1,4 +1,4 @@
-"""A TCP link with faults on demand: it stands between a node and what the node follows."""
+"""A TCP link with faults on demand, between a node and its upstream."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CutLink:
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     def cut(self) -> None:
-        """Reset all connections, and those that come until ``mend``."""
+        """Resets all connections, and new connections until ``mend``."""
         self.is_cut = True
         self.thread.run(self._reset())
 

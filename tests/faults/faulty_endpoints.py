@@ -1,4 +1,4 @@
-"""Endpoints that limit, refuse, fail, lag and lie, as published ones do."""
+"""Endpoints that limit, refuse, fail, lag and lie, like public ones."""
 
 from __future__ import annotations
 

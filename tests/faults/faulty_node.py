@@ -26,7 +26,7 @@ def switch_faults(node: Any) -> None:
 
 
 def main() -> int:
-    """Serve a node until it is told to stop."""
+    """Serves a node until it is stopped."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.faulty_node", description=__doc__)
     command.add_arguments(parser)
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Makes a node's disk full for a while: the kernel refuses what its files would grow by."""
+"""Fills a node's disk for a while: the kernel refuses to let its files grow."""
 
 from __future__ import annotations
 

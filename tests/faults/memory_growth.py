@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 MEGABYTE: Final = 1 << 20
 # A node that is killed and started again has its blocks in other pieces of memory than before.
 NOISE_BYTES: Final = 24 * MEGABYTE
-NOISE_SHARE: Final = 0.1  # of what was used first
+NOISE_SHARE: Final = 0.1  # of the first measurement
 NOISE_DESCRIPTORS: Final = 32  # clients come and go
 PEAK_BYTES: Final = 2048 * MEGABYTE  # more than all budgets of a listener and the state together
 AGE_SECONDS: Final = 240.0  # ages within it are the same age
@@ -46,7 +46,7 @@ class Use(NamedTuple):
 
 
 def use_of(pid: int) -> Use:
-    """What a process uses now. OSError when it has ended."""
+    """The current resources of a process. OSError if it has ended."""
     process = Path(f"/proc/{pid}")
     lines = (line.partition(":") for line in (process / "status").read_text().splitlines())
     sizes = {name: value for name, _, value in lines if name in ("VmRSS", "RssAnon")}
@@ -126,7 +126,7 @@ def _part(life: Sequence[Use], start: float, end: float) -> Sequence[Use]:
 
 
 def _kept(uses: Iterable[Use]) -> Use:
-    """What a process never gave back meanwhile, and its usual number of descriptors."""
+    """The memory that a process never freed in between, and its usual number of descriptors."""
     found = list(uses)
     least = min(found, key=lambda item: item.memory)
     return _medians(found)._replace(memory=least.memory, anonymous=least.anonymous)

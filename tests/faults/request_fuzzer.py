@@ -156,7 +156,7 @@ async def use(fuzzed: Fuzzed) -> None:
 
 
 def fault_of(answer: bytes, call_id: int, body: bytes) -> str | None:
-    """What is wrong with an answer; None if it is in order."""
+    """The fault of an answer; None if there is none."""
     try:
         found = json.loads(answer)
     except ValueError as error:

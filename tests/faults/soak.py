@@ -354,7 +354,7 @@ class Soak:
             tally.moved[name] = tally.moved.get(name, 0) + amount
 
     def _followed(self) -> None:
-        """Wait until the follower pre-confirms again, and not what it kept from a lost feed."""
+        """Waits until the follower pre-confirms new slices, not those kept from a lost feed."""
 
         def serves() -> bool:
             time.sleep(LOOK_SECONDS / 4)
@@ -405,7 +405,7 @@ class Soak:
         return []
 
     def _check_balance(self) -> dict[str, int]:
-        """What the receiver has, and the least and the most that it should have, in wei."""
+        """The receiver's balance, and its least and greatest correct value, in wei."""
         balance = int(self.builder.ask("eth_getBalance", "0x" + RECEIVER.hex(), "latest"), 16)
         least = self.load.transfers
         return {"balance": balance, "least": least, "most": least + self.load.unknown}
@@ -424,7 +424,7 @@ class Soak:
 
 
 def _common_arguments(options: argparse.Namespace) -> list[str]:
-    """What both nodes are told of their chain."""
+    """The command-line options of both nodes' chain."""
     times = ["--block-time", f"{options.block_time}ms"]
     times += ["--slice-interval", str(options.slice_interval), "--states", str(KEPT_STATES)]
     return [*times, *(["--op", "--op-fork", options.op_fork] if options.op_fork else [])]
@@ -453,7 +453,7 @@ def _sealed(node: NodeProcess, tx_hash: str) -> Any:
 
 
 def _unsealed(node: NodeProcess, hashes: list[str]) -> list[str]:
-    """Those that are in no canonical block."""
+    """The hashes that are in no canonical block."""
     found = []
     with node.client() as client:
         for start in range(0, len(hashes), RECEIPTS_AT_ONCE):
@@ -496,7 +496,7 @@ def _counters(metrics: dict[str, float]) -> dict[str, float]:
 
 
 def failures(found: dict[str, Any]) -> list[str]:
-    """What is wrong in a report, in words."""
+    """The failures in a report, as sentences."""
     wrong = []
     if found["different_blocks"]:
         wrong.append(f"{len(found['different_blocks'])} blocks differ")

@@ -1,4 +1,4 @@
-"""All attacks at the same time: a short run loses nothing, and its report says what is wrong."""
+"""All attacks at the same time: a short run loses nothing, and its report lists failures."""
 
 import json
 import os

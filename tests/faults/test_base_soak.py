@@ -1,4 +1,4 @@
-"""The soak of Base's followers: a short one passes, and its report says what is wrong."""
+"""The soak of Base's followers: a short one passes, and its report lists failures."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What a transaction makes the terminal write is bounded, however long its texts are."""
+"""The terminal output of a transaction is bounded, however long its texts are."""
 
 import pytest
 

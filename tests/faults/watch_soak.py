@@ -52,7 +52,7 @@ TAGS: Final = ("pending", "latest")
 
 
 class Fault(AssertionError):
-    """A subscriber got what it must not get, or did not get what it must."""
+    """A subscriber got a wrong message, or missed a message."""
 
 
 class Copy(Struct):
@@ -317,7 +317,7 @@ class Subscriber:
         self.totals["compared at a block"] += len(found)
 
     def differs(self, values: dict[int, str]) -> str | None:
-        """What of the copy is not as in the state; None if nothing."""
+        """The difference between the copy and the state; None if there is none."""
         if not self.copy.messages:
             return "it is not connected"
         for question, slot in enumerate(self.slots):

@@ -18,7 +18,7 @@ STANDARD_TRIPS = 3  # of a cold call where only the standard methods are served
 TRACED_TRIPS = 1  # where prestate traces are, once that is known
 MANY_TRIPS = 10  # of a thousand bundles
 MANY = 1_000
-# What an endpoint serves beside the reads of single values.
+# The methods that an endpoint serves besides reads of single values.
 LADDER: dict[str, tuple[str, ...]] = {
     "everything": (),
     "no traces": tuple(name for name in faulty.PREFETCH if name.startswith("debug_")),
@@ -81,7 +81,7 @@ def test_a_call_gives_what_the_upstream_gives(
 def test_few_round_trips_on_standard_methods(either: Upstream, proxy: Proxy, name: str) -> None:
     refused = [each for each in faulty.PREFETCH if each != "eth_createAccessList"]
     proxy.endpoint = faulty.Refuses(refused)
-    call(forked(proxy, either), CALLS[name])  # now it is known what is served
+    call(forked(proxy, either), CALLS[name])  # now the served methods are known
     machine = forked(proxy, either)
     proxy.count_anew()
     call(machine, CALLS[name])
@@ -93,7 +93,7 @@ def test_one_round_trip_where_traces_are_served(
     either: Upstream, proxy: Proxy, tmp_path: Path, name: str
 ) -> None:
     first = forked(proxy, either, cache=tmp_path)
-    call(first, market.balance_call(7, 7))  # what the endpoint serves is remembered in the cache
+    call(first, market.balance_call(7, 7))  # the cache remembers the served methods
     machine = forked(proxy, either, cache=tmp_path)
     proxy.count_anew()
     call(machine, CALLS[name])

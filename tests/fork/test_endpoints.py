@@ -92,7 +92,7 @@ def opened(url: str, tmp_path: Path, **options: Any) -> RemoteSource:
 
 
 def check_text(error: ForkError, proxy: Proxy) -> None:
-    """It names the endpoint and no key."""
+    """Asserts that an error names the endpoint and no key."""
     text = str(error)
     assert KEY not in text and KEY not in repr(error.__context__)
     assert re.search(r"127\.0\.0\.1:\d+", text), text

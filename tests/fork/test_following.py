@@ -112,7 +112,7 @@ def test_a_lie_is_reported_as_long_as_it_lasts(
 def test_a_value_that_was_wrong_once_is_replaced(
     upstream: ServerThread, proxy: Proxy, lie: str
 ) -> None:
-    """The lie was told to a reader before the block came."""
+    """A reader got the wrong value before the block came."""
     target, endpoint = LIES[lie]
     node = follower_of(proxy)
     proxy.endpoint = endpoint

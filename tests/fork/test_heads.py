@@ -130,7 +130,7 @@ def test_one_of_several_nodes_lags(own: Upstream, proxy: Proxy, tmp_path: Path, 
 def test_a_lie_in_a_trace_alone_is_not_believed(
     own: Upstream, proxy: Proxy, tmp_path: Path
 ) -> None:
-    """What a trace says is compared with a read before it is taken."""
+    """Values from a trace are compared with a read before they are used."""
 
     class LyingTraces(faulty.Lies):
         def _changed(self, method: str, params: list[Any], result: Any) -> Any:

@@ -34,7 +34,7 @@ def begin(url: str, block: int, folder: Path, seed: int) -> subprocess.Popen[str
 
 
 def cached(folder: Path, block_hash: bytes) -> Found:
-    """What the file itself holds of a block, read without the code that wrote it."""
+    """The content of the cache file for a block, read without the code that wrote it."""
     found = Found()
     (path,) = folder.glob("*.sqlite")
     with sqlite3.connect(path) as file:
@@ -87,7 +87,7 @@ def kill_often(own: Upstream, folder: Path, kills: int, seed: int) -> None:
 
 
 def check_offline(own: Upstream, url: str, folder: Path, block: int, found: Found) -> None:
-    """Without the network the same is read, and what is not there is named."""
+    """Asserts that the same values are read offline, and that errors name missing values."""
     with RemoteSource.open(url, block, cache=folder, offline=True, progress=False) as source:
         again = source.fetch(Wanted(set(found.accounts), set(found.slots)))
         assert again.slots.items() >= found.slots.items()

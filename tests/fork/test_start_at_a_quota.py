@@ -24,10 +24,10 @@ LARGEST = 16  # calls of one request
 
 @dataclass
 class Quota(Endpoint):
-    """Counts the units of all requests, and refuses with HTTP 429 what is beyond the quota."""
+    """Counts the units of all requests; answers HTTP 429 beyond the quota."""
 
     requested: int = 0  # units of all requests
-    served: int = 0  # units of those that were not refused
+    served: int = 0  # units of accepted requests
     sizes: list[int] = field(default_factory=list)  # calls of each request
     _left: float = DEFAULT_UNITS_PER_SECOND
     _at: float = field(default_factory=time.monotonic)
@@ -53,7 +53,7 @@ def proxy(own: Upstream) -> Iterator[Proxy]:
 
 
 def cost(proxy: Proxy, node: NodeProcess) -> Quota:
-    """What the endpoint counted until the node on it has answered with its head."""
+    """The units counted by the endpoint until the node has answered with its head."""
     proxy.endpoint = quota = Quota()
     with node:
         assert int(node.ask("eth_blockNumber"), 16) > 0

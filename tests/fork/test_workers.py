@@ -1,4 +1,4 @@
-"""Bundles on a fork go to workers without a network: they get what was fetched."""
+"""Bundles on a fork go to workers without a network, which get the fetched values."""
 
 import http.client
 import multiprocessing

@@ -1,4 +1,4 @@
-"""What the upstream itself says of the values that a fork has fetched."""
+"""Compares the values that a fork has fetched with the upstream's own answers."""
 
 from collections.abc import Iterable
 
@@ -48,7 +48,7 @@ def answers(upstream: Upstream, calls: list[Call]) -> list[str]:
 
 
 def differences(upstream: Upstream, found: Found, block: int) -> list[str]:
-    """What of the found values is not so at that block of the upstream."""
+    """The fetched values that differ from the upstream's at that block."""
     at = hex(block)
     return [
         *_accounts(upstream, found.accounts, at),

@@ -26,7 +26,7 @@ UNKNOWN_HASH: Final = "0x" + "11" * 32
 FIRST_CALL: Final = [{"transactions": [CALL]}]
 TREE: Final = {"tracer": "callTracer"}
 
-# What a method takes besides the block; `None` stands for the block.
+# The params of a method; `None` stands for the block.
 OTHERS: Final[dict[str, list[Any]]] = {
     "debug_accountInfoAt": [None, "0x0", SENDER],
     "debug_codeByHash": [UNKNOWN_HASH, None],

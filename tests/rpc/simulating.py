@@ -1,4 +1,4 @@
-"""What the tests of eth_simulateV1 share: asking a live node, and hashing the header it shows."""
+"""Shared by the tests of eth_simulateV1: requests to a live node, and hashes of its headers."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""What BASEFEE reads in calls that offer no price, in both dialects."""
+"""The result of BASEFEE in calls without a gas price, in both dialects."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the next blocks have is set over HTTP, under the names of anvil and Hardhat."""
+"""Settings of the next blocks over HTTP, under the names of anvil and Hardhat."""
 
 import logging
 from collections.abc import Iterator

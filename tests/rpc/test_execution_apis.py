@@ -61,7 +61,7 @@ def test_a_block_is_committed(client: JsonRpcClient) -> None:
     assert (head["hash"], head["timestamp"]) == (block_hash, wanted["timestamp"])
     assert (head["miner"], head["extraData"]) == (wanted["suggestedFeeRecipient"], "0x6162")
     assert len(head["transactions"]) == 1
-    # null takes those of the pool
+    # null selects the pool's transactions
     result(client, "eth_sendRawTransaction", hex_bytes(counting(accounts()[1], 1)))
     result(client, "testing_commitBlockV1", attributes(client), None)
     head = result(client, "eth_getBlockByNumber", "latest", False)

@@ -1,4 +1,4 @@
-"""Numbers beyond what a field holds are refused with words, and the node goes on."""
+"""Numbers that do not fit a field are errors with a message, and the node keeps running."""
 
 import json
 from collections.abc import Iterator

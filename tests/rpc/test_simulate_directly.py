@@ -18,7 +18,7 @@ from .simulating import A, B, C, ask, recorded_simulations
 REQUESTS = recorded_simulations()
 PAYLOADS = 120
 D, POOR = ("0x" + byte * 20 for byte in ("d1", "ee"))
-# programs in hex: what a call may meet
+# programs of calls, in hex
 PROGRAMS = {
     "count": "5f54600101805f555f5260205ff3",
     "log": "33436020" + "5fa200",

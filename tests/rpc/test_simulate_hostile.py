@@ -14,7 +14,7 @@ from fastevm.rpc_client.messages import RpcUnreachable, request_body
 from .simulating import RICH, A, B, C, ask, blocks, one_block, post, refusal
 
 SECONDS = 8.0  # of CPU, at most; the deadline of a request is 5 seconds
-MEGABYTES = 400  # what the whole process may grow by over all of these requests
+MEGABYTES = 400  # largest growth of the process over all of these requests
 SELF_CALL = "0x5f5f5f5f5f305af15000"
 
 

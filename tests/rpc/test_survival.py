@@ -90,7 +90,7 @@ def receipt(node: NodeProcess, tx_hash: str, *, sealed: bool = True) -> Any:
 
 
 def follows(pair: Pair, at_least: int = 0) -> None:
-    """Wait until the follower is at the builder's head, and pre-confirms what that does."""
+    """Waits until the follower is at the builder's head (or its parent) and serves slices."""
 
     def at_the_head() -> bool:
         last = head(pair.builder)
@@ -101,7 +101,7 @@ def follows(pair: Pair, at_least: int = 0) -> None:
 
 
 def same(pair: Pair) -> None:
-    """What both have is the same, and the follower has all of it."""
+    """Asserts that builder and follower have the same chain."""
     last = head(pair.builder)
     wait_for(lambda: head(pair.follower) >= last, MAX_WAIT, "the follower stays behind")
     assert chain(pair.follower, last) == chain(pair.builder, last)

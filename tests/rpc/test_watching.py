@@ -234,7 +234,7 @@ async def test_every_getter_serves_the_pre_confirmed_state(harness: Harness) -> 
 
 
 def anywhere(receipt: Any) -> Any:
-    """Return a receipt without what the seal changes: its block's hash, or that it has none."""
+    """Returns a receipt without block hash and ``preconfirmed``, which the seal changes."""
     logs = [{**entry, "blockHash": None} for entry in receipt["logs"]]
     return {**receipt, "blockHash": None, "logs": logs, "preconfirmed": None}
 

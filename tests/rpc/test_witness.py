@@ -1,4 +1,4 @@
-"""What a node serves as witnesses is verified, block by block, by the library and the command."""
+"""Witnesses of a node are verified, block by block, by the library and the command."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The rest of debug_*: what a block did on its way, and what it was made of."""
+"""The rest of debug_*: effects inside a block, and the raw parts of the block."""
 
 from fastevm import keccak256
 

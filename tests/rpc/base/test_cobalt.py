@@ -1,4 +1,4 @@
-"""What Cobalt adds to tokens of Base, over JSON-RPC: scheduled multipliers and seizures."""
+"""Functions that Cobalt adds to tokens of Base, over JSON-RPC: scheduled multipliers, seizures."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where JSON has the milliseconds of blocks since Denim, and that earlier blocks have none."""
+"""The milliseconds of blocks in JSON since Denim, and their absence in earlier blocks."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -42,7 +42,7 @@ async def sent(client: SocketClient, node: Node, fork: str, salt: int = 1) -> st
 
 
 def millis(found: list[Any], name: str) -> set[Any]:
-    """The values of a member in objects; None for those that lack it."""
+    """The values of a member in objects; None for objects that lack it."""
     assert found
     return {item.get(name) for item in found}
 
