@@ -25,7 +25,7 @@ LARGEST_MESSAGE = 64 * 1024 * 1024  # bytes; screenshots
 
 
 def executable() -> str | None:
-    """Where a Chromium is, or None."""
+    """The path of a Chromium, or None."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
@@ -84,7 +84,7 @@ class Browser:
                 page.notice(reported["method"], reported["params"])
 
     async def ask(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """One command of the protocol and its result."""
+        """Sends a command of the protocol and returns its result."""
         number = next(self._ids)
         waiting = self._answers[number] = asyncio.get_running_loop().create_future()
         body = {"id": number, "method": method, "params": params}
@@ -132,7 +132,7 @@ class Browser:
         return page
 
     async def close_pages(self) -> None:
-        """Close what was opened, and forget what it stored."""
+        """Closes all pages and clears their storage."""
         pages, self._pages = list(self._pages.values()), {}
         for context in {page.context for page in pages}:
             await self.ask("Target.disposeBrowserContext", browserContextId=context)
@@ -168,7 +168,7 @@ class Page:
         await self.browser.ask("Target.activateTarget", targetId=self.target)
 
     async def value(self, expression: str) -> Any:
-        """What a JavaScript expression is; promises are awaited."""
+        """The value of a JavaScript expression; promises are awaited."""
         reported = await self.ask(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )

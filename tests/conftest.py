@@ -1,4 +1,4 @@
-"""What holds for all tests: an example of a property may take as long as a busy machine needs."""
+"""Settings of all tests: examples of properties have no deadline, as machines may be busy."""
 
 import pytest
 from hypothesis import settings

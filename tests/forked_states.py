@@ -82,12 +82,12 @@ class FetchedState(TransactionState):
         """Reads nothing: the pool reads the sender, whose account is recorded."""
 
     def fetch(self, transaction: Transaction) -> None:
-        """Fetch what the transaction reads."""
+        """Fetches the values that the transaction reads."""
         if self.newest()[0].remote_state is not None:
             super().fetch(transaction)
 
     def prepare_block(self, parent: Header, timestamp: int) -> None:
-        """Fetch what a block reads by itself."""
+        """Fetches the values that a block reads itself."""
         if self.newest()[0].remote_state is not None:
             super().prepare_block(parent, timestamp)
 

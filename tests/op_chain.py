@@ -1,4 +1,4 @@
-"""What tests of development chains of the OP stack share: a time, two accounts, what they send."""
+"""Shared by tests of OP-stack development chains: a time, two accounts, their transactions."""
 
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node import Node

@@ -39,7 +39,7 @@ def programs(page: str, language: str) -> list[str]:
 
 
 def run(words: list[str], variables: Mapping[str, str], folder: Path | None = None) -> str:
-    """What a program printed. AssertionError with its complaint where it failed."""
+    """The output of a program. AssertionError with its standard error if it failed."""
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=MAX_WAIT, env=variables, cwd=folder
     )

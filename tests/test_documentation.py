@@ -49,7 +49,7 @@ PROGRAMS = [
 
 
 def run(folder: Path, *words: str) -> str:
-    """What a program printed; its complaint where it failed."""
+    """The output of a program, or its standard error if it failed."""
     environment = {
         "PYTHONPATH": str(ROOT),
         "HOME": str(folder),

@@ -1,4 +1,4 @@
-"""The site that `make docs` built: what its search finds, what it copies, and what axe says."""
+"""The site built by `make docs`: results of its search, copied code, and findings of axe."""
 
 import functools
 import json

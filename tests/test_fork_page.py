@@ -31,7 +31,7 @@ OUTPUTS = ("ether", "wei between the two blocks", "1000 bundles succeeded", "fol
 
 
 class Pair(NamedTuple):
-    """The node that is forked, the fork, one that is kept, one that follows, and their cache."""
+    """The upstream node, the fork, a saved fork, a following fork, and their cache."""
 
     upstream: NodeProcess
     fork: NodeProcess

@@ -1,4 +1,4 @@
-"""What `make package` and the release try on an installation holds in the tree too."""
+"""Checks that `make package` and the release make on an installation pass in the tree too."""
 
 import shutil
 

@@ -45,7 +45,7 @@ def fastevm(*arguments: str) -> list[str]:
 
 
 def run(command: list[str], folder: Path) -> str:
-    """What a command prints that ends well."""
+    """The output of a command that must succeed."""
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""The full load: what it says of memory is what the samples say, and nothing fails unseen."""
+"""The full load: its memory figures follow from the samples, and failures are reported."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ from fastevm.bench.node.load import LoadError
 
 
 def moments(each: float, count: int = 64, step: int = 1_000, trimmed: int = 0) -> list[Moment]:
-    """A node that keeps so many bytes of every transaction, and sometimes what it freed."""
+    """Samples of a node that keeps so many bytes per transaction, and sometimes freed memory."""
     return [
         Moment(
             round(100 * 2**20 + each * n * step) - trimmed * (n % 2), WARM_TRANSACTIONS + n * step

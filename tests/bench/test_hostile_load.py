@@ -1,4 +1,4 @@
-"""The load of the longest answers: all are asked for, and the report holds what is aimed at."""
+"""The load of expensive requests: all are sent, and the report has the aims."""
 
 import json
 

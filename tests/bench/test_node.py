@@ -1,4 +1,4 @@
-"""The node's benchmark: what the load generator reads, and what the page and the aims say."""
+"""The node's benchmark: the load generator's parser, the page and the aims."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The comparison of state-test runners: what is sampled, what counts, what is left out."""
+"""The comparison of state-test runners: sampled, counted and omitted tests."""
 
 import random
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""The measurement of standing simulations runs what it says."""
+"""The benchmark of watched calls."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The measurement beside a node: what it advances to, what it sends and what it prints."""
+"""The benchmark of a watch beside a node: the advanced slices, sent changes and output."""
 
 from collections import Counter, defaultdict
 from types import SimpleNamespace

@@ -88,7 +88,7 @@ CALLS = ("CALL", "CALLCODE", "DELEGATECALL", "STATICCALL")
 
 @dataclass(frozen=True)
 class Scene:
-    """What programs may refer to: the fork's opcodes, addresses, init codes, the block's number."""
+    """Values for programs: the fork's opcodes, addresses, init codes, the block's number."""
 
     fork: str
     addresses: tuple[bytes, ...]
@@ -172,7 +172,7 @@ class Writer:
                       getattr(words, kind)(self.random))  # fmt: skip
 
     def address(self) -> None:
-        """One of the scene, a precompile, one's own, or any word."""
+        """Pushes an address of the scene, a precompile, the program's own address, or any word."""
         chance = self.random.random()
         if chance < 0.72:
             self.push(int.from_bytes(self.random.choice(self.scene.addresses), "big"))
@@ -193,7 +193,7 @@ class Writer:
         self.take(f"DUP{depth}")
 
     def apply(self, mnemonic: str) -> None:
-        """Push the operands, or use what is there, and do it."""
+        """Pushes the operands, or uses the stack's, and appends the opcode."""
         op = BY_MNEMONIC[mnemonic]
         kinds = OPERANDS.get(mnemonic, " ".join(["any"] * op.pops)).split()
         found = 0
@@ -251,7 +251,7 @@ class Writer:
         self.height += mnemonic == "DUPN"
 
     def growth(self) -> None:
-        """What makes the state grow, and shrink again: slots set and cleared, births by value."""
+        """Code that makes the state grow and shrink: slots set and cleared, accounts created."""
         chance = self.random.random()
         if chance < 0.5:
             key = words.slot(self.random)
@@ -286,7 +286,7 @@ class Writer:
         self.code.land(over)
 
     def loop(self) -> None:
-        """A counted loop; the counter lies under what the body uses."""
+        """A counted loop; the counter lies below the items that the body uses."""
         top = self.code.label()
         self.push(self.random.randrange(1, 9))
         self.code.land(top)
@@ -300,7 +300,7 @@ class Writer:
         self.code.op("JUMPI")
 
     def bulk(self) -> None:
-        """One thing many times, so that tables, journals and memory have to grow."""
+        """Repeats one operation, so that tables, journals and memory grow."""
         top = self.code.label()
         count = self.random.choice((20, 70, 300))
         name = self.random.choice([name for name in BULK if self.scene.knows(name)])
@@ -369,7 +369,7 @@ class Writer:
         self.height -= 2
 
     def returned(self) -> None:
-        """What the last call gave back: its size, or a part of it within or over its end."""
+        """Reads return data: its size, or a part within or beyond its end."""
         if not self.scene.knows("RETURNDATACOPY"):
             return
         chance = self.random.random()
@@ -422,7 +422,7 @@ class Writer:
         self.height -= 2
 
     def oddity(self) -> None:
-        """What a compiler would not write."""
+        """Code that a compiler would not produce."""
         chance = self.random.random()
         if chance < 0.3:
             self.code.raw(self.random.randbytes(1))
@@ -459,7 +459,7 @@ class Writer:
             self.random.choice((self.pure, self.statement, self.statement, self.shuffle))()
 
     def level(self, height: int) -> None:
-        """Pop what was left over, or push what is missing, so that all ways meet at one height."""
+        """Pops or pushes items, so that all paths reach the same stack height."""
         while self.height > height:
             self.code.op("POP")
             self.height -= 1
@@ -560,7 +560,7 @@ def initcode(random: Random, scene: Scene) -> bytes:
 
 
 def deployed(random: Random, scene: Scene) -> bytes:
-    """What init code returns: mostly a short program, sometimes nothing or what forks refuse."""
+    """The code that init code returns: a short program, nothing, or code that forks refuse."""
     kind = random.random()
     if kind < 0.06:
         return b""

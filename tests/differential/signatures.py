@@ -19,7 +19,7 @@ CHUNK: Final = 8_000
 Signature = tuple[int, int, int, int]
 
 NEAR: Final = (1, 2, 3, ORDER // 2, ORDER // 2 + 1, ORDER - 2, ORDER - 1, LAMBDA, ORDER - LAMBDA)
-# Where limbs of 52 and 64 bits and the halves of a split scalar begin and end.
+# Boundaries of limbs of 52 and 64 bits and of the halves of a split scalar.
 BITS: Final = (0, 1, 51, 52, 53, 63, 64, 103, 104, 127, 128, 129, 191, 192, 207, 208, 255)
 HASHES: Final = (0, 1, ORDER - 1, ORDER, ORDER + 1, PRIME - 1, PRIME, 2**255, 2**256 - 1)
 # x of R: the largest to which n can be added, and what follows it.

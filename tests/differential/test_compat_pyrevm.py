@@ -11,7 +11,7 @@ from .peers import ROOT, WORKERS, python_of
 
 
 def printed(python: Path | str, module: str) -> list[str]:
-    """What the program prints, line by line."""
+    """The output of the program, by line."""
     environ = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
         [python, "-B", WORKERS / "revm_names.py", module], cwd=ROOT, capture_output=True,

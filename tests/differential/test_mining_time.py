@@ -36,7 +36,7 @@ def newest(node: NodeProcess, tag: str = "latest") -> tuple[int, int]:
 
 
 def state(node: NodeProcess) -> list[Any]:
-    """What both must agree on; a wait of the pool is seen in the pending block."""
+    """The values that must be equal on both nodes; the pending block shows the pool."""
     modes = [node.ask("anvil_getAutomine"), node.ask("anvil_getIntervalMining")]
     pool = node.ask("txpool_status")
     return [*newest(node), *newest(node, "pending"), *modes, pool["pending"], pool["queued"]]

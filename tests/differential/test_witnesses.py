@@ -33,7 +33,7 @@ def peer() -> Iterator[Peer]:
 
 
 def ran(peer: Peer, fork: str, made: Sample, witness: Witness) -> dict[str, str]:
-    """What the peer says of the block of a sample on this witness."""
+    """The peer's result for the block of a sample on this witness."""
     return peer.run(
         json.dumps(
             {

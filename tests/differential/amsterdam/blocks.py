@@ -27,7 +27,7 @@ DEPOSIT_CONTRACT = b"\x0d" * 20
 
 
 def header_of(block: Fields) -> Header:
-    """The header of a case's block, what it commits to left open."""
+    """The header of a case's block, without commitments."""
     return Header(
         parent_hash=ancestors_of(block["number"])[0],
         coinbase=unhexed(block["coinbase"]),
@@ -60,7 +60,7 @@ def signed(fields: Fields) -> Transaction:
 
 
 class Run:
-    """One case on fastevm."""
+    """An execution of a case on fastevm."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -123,5 +123,5 @@ def parts_of(result: BlockResult) -> tuple[Any, ...]:
 
 
 def run(case: Case) -> Outcome:
-    """What the block of a case did, and everything afterwards."""
+    """The outcome of a case's block, and the state after it."""
     return Run(case).outcome()

@@ -39,7 +39,7 @@ SYSTEM_CALLS: Final = tuple(zip(
     (address for address, _ in SYSTEM_CONTRACTS[2:]), (56, 96, 184, 48), strict=True
 ))  # fmt: skip
 TOTAL_CAP: Final = 1 << 32
-# What bytes, list entries, authorizations and creations may cost at most before execution.
+# Upper bounds of the gas of bytes, list entries, authorizations and creations.
 PER_BYTE, PER_ENTRY, PER_AUTHORIZATION, PER_CREATION = 64, 4_180, 8_000, 15_000
 
 
@@ -71,7 +71,7 @@ class AmsterdamMaker(CaseMaker):
         return case
 
     def system_contract(self, address: bytes, code: bytes) -> Fields:
-        """One that stands where it should, mostly; some have requests that wait."""
+        """A system contract, rarely with other code; some have pending requests."""
         random = self.random
         if random.random() < 0.004:
             code = random.choice((b"", b"\xfe", b"\x5f\x5f\xfd"))
@@ -173,7 +173,7 @@ class AmsterdamMaker(CaseMaker):
             self.put(made_by(sender, nonce), **self.random.choice(kinds))
 
     def exact_gas(self, fields: Fields) -> int:
-        """What the transaction needs before it runs."""
+        """The gas that the transaction needs before it runs."""
         values = {**fields, "gas_limit": TOTAL_CAP - 1}
         if self.is_april:
             return self.least_gas(values)
@@ -244,7 +244,7 @@ class AmsterdamMaker(CaseMaker):
         return found
 
     def any_authorization(self) -> list[Any]:
-        """One whose nonce may be anything near the right one; the count of nonces stays."""
+        """An authorization whose nonce is near the correct one; ``nonces`` do not change."""
         random = self.random
         who = random.randrange(len(PEOPLE))
         nonce = max(0, self.nonces[PEOPLE[who]] + random.choice((-3, -2, -1, -1, 0)))

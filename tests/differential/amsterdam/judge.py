@@ -19,7 +19,7 @@ PARTS = ("storage changes", "storage reads", "balances", "nonces", "codes")
 
 @dataclass
 class Tally:
-    """What was compared."""
+    """Counts of comparisons."""
 
     cases: int = 0
     programs: int = 0
@@ -86,7 +86,7 @@ def block_difference(ours: Outcome, theirs: Outcome) -> str | None:
 
 
 def list_difference(ours: str, theirs: str) -> str:
-    """Where two access lists differ."""
+    """The difference between two access lists."""
     our, their = listed(ours), listed(theirs)
     for address in sorted(our.keys() | their.keys()):
         item, other = our.get(address), their.get(address)

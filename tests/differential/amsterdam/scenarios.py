@@ -21,7 +21,7 @@ DEEP: Final = 236
 
 @dataclass
 class Scenario:
-    """Code; gas above what the transaction needs to be valid; ether that waits at an address."""
+    """Code, gas beyond the intrinsic gas, and addresses that have a balance before the block."""
 
     code: bytes
     gas: int
@@ -30,7 +30,7 @@ class Scenario:
 
 @dataclass
 class Stage:
-    """What a scenario may refer to: ``owner``, the contract that gets the code, and its nonce."""
+    """Values that a scenario may use: ``owner``, the contract that gets the code, and its nonce."""
 
     random: Random
     schedule: ForkSchedule
@@ -45,7 +45,7 @@ class Stage:
         return size * (self.schedule.parameters["state_byte_cost"] or 1_174)
 
     def reservoir(self) -> int:
-        """Gas whose part above the cap is about the state gas of a few things."""
+        """Gas whose part above the cap is about the state gas of a few operations."""
         slots = self.random.choice((0, 1, 1, 2, 3, 5))
         return CAP - 30_000 + slots * self.state_gas(64) + self.random.randrange(-500, 40_000)
 
@@ -186,7 +186,7 @@ def immediate(stage: Stage) -> Scenario:
 
 
 def narrow(stage: Stage) -> Scenario:
-    """One thing that costs in more than one step, with gas that ends somewhere in it."""
+    """An operation with several charges, with gas that ends between them."""
     random = stage.random
     target, fresh = number(stage.target()), number(random.choice(stage.nobody))
     value = random.choice((0, 0, 1))
@@ -227,6 +227,6 @@ SCENARIOS: Final[dict[Callable[[Stage], Scenario], int]] = {
 
 
 def any_scenario(stage: Stage) -> tuple[Scenario, bool]:
-    """One of them, and whether its code is that of a creation transaction."""
+    """A random scenario, and whether its code is the init code of a creation transaction."""
     (make,) = stage.random.choices(list(SCENARIOS), list(SCENARIOS.values()))
     return make(stage), make is deployment

@@ -1,4 +1,4 @@
-"""Random calls of Base's native contracts: meaningful ones, malformed ones, some short of gas."""
+"""Random calls of Base's native contracts: valid, malformed, and some with too little gas."""
 
 from __future__ import annotations
 

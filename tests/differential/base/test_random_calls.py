@@ -1,4 +1,4 @@
-"""Random calls and programs around native contracts do what the specification says."""
+"""Random calls of native contracts, and programs around them, against the specification."""
 
 from __future__ import annotations
 

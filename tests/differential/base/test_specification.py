@@ -54,7 +54,7 @@ def digest(journal: Journal, *addresses: bytes) -> str:
 
 
 class Bench:
-    """A token that exists, and what the golden cases do to it before the call that counts."""
+    """A token, and the calls that golden cases make before the compared call."""
 
     def __init__(self, fork: int, *, stablecoin: tuple[str, str, str] | None = None) -> None:
         self.fork, self.journal, self.now = fork, Journal(), 0

@@ -1,4 +1,4 @@
-"""Many random blocks of a fork on both sides: what was tried, what differed, made small."""
+"""Compares many random blocks of a fork on both sides, and minimises differences."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class Difference:
 
 @dataclass
 class Tally:
-    """What the blocks of a fork contained, and where the sides disagreed."""
+    """Counts of the contents of a fork's blocks, and the differences."""
 
     blocks: int = 0
     candidates: int = 0

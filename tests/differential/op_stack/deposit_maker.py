@@ -1,4 +1,4 @@
-"""Random deposits: of the L1 attributes, of users, of upgrades; failing ones of every class."""
+"""Random deposits: of the L1 attributes, of users, of upgrades; with every class of failure."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ class DepositMaker:
         self, sender: bytes, to: bytes, value: int = 0, gas: int = 200_000, data: bytes = b"",
         mint: int | None = None, is_system: bool = False,
     ) -> Deposit:  # fmt: skip
-        """A user's deposit with some mint where none is told."""
+        """A user's deposit, with some mint unless it is given."""
         random = self.random
         if mint is None:
             mint = random.choice((0, 0, 1, ETHER, (1 << 128) - 1 - 10**30))

@@ -35,7 +35,7 @@ class BlockMaker:
             self.parent_fork = Fork(fork - 1)
         self.number = random.choice((2, 5, 1000, 105_235_063))
         self.timestamp = random.randrange(1, 1 << 33)
-        # The form of the attributes: that of the fork before in the first block of a fork.
+        # The format of the attributes: in the first block of a fork, that of the preceding fork.
         self.form = self.parent_fork
         self.gas_limit = random.choice((30_000_000, 30_000_000, 60_000_000, 5_000_000, 1_500_000))
         self.parent = self.make_parent()
@@ -148,11 +148,11 @@ class BlockMaker:
         )
 
     def parameters(self) -> FeeParameters:
-        """What the contract holds after the attributes: the form tells what is overwritten."""
+        """The parameters in the contract after the attributes; their format sets some of them."""
         reported = Attributes.decode(self.attributes.calldata(self.form))
         known = vars(parameters_from_attributes(reported))
         storage = self.world.stored_parameters()
-        # A form that lacks a field leaves what was there.
+        # A format without a field leaves the old value.
         if self.form >= Fork.ECOTONE:
             known = known | {name: storage[name] for name in ("overhead", "scalar")}
         return FeeParameters(**known)

@@ -125,7 +125,7 @@ def differences(case: Fields, expected: Fields) -> list[str]:
 
 
 def candidate_differences(imported: Import) -> list[str]:
-    """Which transactions may stand in the block, and their receipts."""
+    """The differences in the included transactions and their receipts."""
     expected = imported.expected
     header = Header.from_items(imported.header_items())
     builder = BlockBuilder(
@@ -156,7 +156,7 @@ def candidate_differences(imported: Import) -> list[str]:
 def receipt_differences(
     transaction: Transaction, receipt: Receipt, theirs: Fields, fork: Fork
 ) -> str:
-    """The encoding, and what clients are told beside it; empty where all is equal."""
+    """The differences in encoding and reported values; empty if there are none."""
     reported = {
         "hash": (hex_bytes(transaction.hash), theirs["hash"]),
         "receipt": (hex_bytes(receipt.rlp()), theirs["receipt"]),

@@ -30,7 +30,7 @@ def push_bytes(data: bytes) -> bytes:
 
 
 def store(slot: int, value: bytes) -> bytes:
-    """SSTORE of what the code `value` leaves on the stack."""
+    """SSTORE of the word that the code `value` leaves on the stack."""
     return value + push(slot) + bytes([SSTORE])
 
 
@@ -153,7 +153,7 @@ class Programs:
         return store(self.slot(), call) if random.random() < 0.7 else call + bytes([POP])
 
     def precompile(self) -> bytes:
-        """A precompile with a short input; those that answer slowly get one that they refuse."""
+        """Calls a precompile with a short input; slow precompiles get an invalid one."""
         random = self.random
         number = random.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 18, 0x100, 0x100))
         size = random.choice((0, 1, 32, 64, 96, 128, 160, 213))

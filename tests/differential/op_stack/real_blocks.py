@@ -92,7 +92,7 @@ def case_of(block: Fields) -> Fields:
 
 
 def changed(pre: Fields, post: Fields) -> Fields:
-    """What differs between two states, in the words of the recorded change."""
+    """The difference between two states, in the format of the recorded change."""
     changes: Fields = {}
     nobody: Fields = {"nonce": 0, "balance": 0, "code": "0x", "storage": {}}
     for address in pre.keys() | post.keys():
@@ -142,7 +142,7 @@ VAULTS = {
 
 
 def vaults_of(number: int) -> Fields:
-    """What each vault is known to have got in a block; empty where nobody told."""
+    """The known amounts that each vault got in a block; empty if unknown."""
     vectors = json.loads((FOLDER / "vectors.json").read_text())["vectors"]
     reported = [vector for vector in vectors if vector.get("id") == f"vaults-{number}"]
     return {name: reported[0][name] for name in VAULTS} if reported else {}

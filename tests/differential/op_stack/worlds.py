@@ -45,7 +45,7 @@ NO_DATA_AT_ALL: dict[str, Any] = {"nonce": 0, "balance": 0, "code": "0x", "stora
 
 
 class World:
-    """The state before a block, and what is known of it while transactions are made."""
+    """The state before a block, and the generator's knowledge of it."""
 
     def __init__(self, random: Random, fork: Fork, form: Fork, number: int) -> None:
         self.random = random
@@ -115,10 +115,10 @@ class World:
             self.put(BLOCK_HASHES, 1, 0, BLOCK_HASHES_CODE)
 
     def put_attributes(self, attributes: Attributes, form: Fork) -> None:
-        """What the contract holds of an earlier block, in the slots that its form has."""
+        """The contract's values of an earlier block, in the slots of its format."""
         slots = {BASE_FEE_SLOT: attributes.base_fee}
         if form < Fork.ECOTONE or self.random.random() < 0.5:
-            # They stay where they were when Ecotone begins.
+            # Old slots keep their values when Ecotone begins.
             slots |= {OVERHEAD_SLOT: attributes.overhead, SCALAR_SLOT: attributes.scalar}
         if form >= Fork.ECOTONE:
             scalars = attributes.base_fee_scalar << 96 | attributes.blob_base_fee_scalar << 64

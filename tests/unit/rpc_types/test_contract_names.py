@@ -1,4 +1,4 @@
-"""Names of calls, events and reasons: the common ones, and those of ABI files."""
+"""Names of calls, events and revert reasons: common names, and names from ABI files."""
 
 import json
 

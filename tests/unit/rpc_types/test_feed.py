@@ -1,4 +1,4 @@
-"""Feed messages: what is written is read again, every era is accepted, nonsense is refused."""
+"""Feed messages: a round trip, messages of every era, and invalid messages."""
 
 import json
 from pathlib import Path

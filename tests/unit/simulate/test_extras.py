@@ -1,4 +1,4 @@
-"""What a simulation gives beyond the standard: state diff, asset changes, access list."""
+"""Results of a simulation beyond the standard: state diff, asset changes, access list."""
 
 from typing import Any
 

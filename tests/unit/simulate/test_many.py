@@ -263,7 +263,7 @@ def test_results_travel_between_processes(alone: list[Any]) -> None:
 
 
 class Counting(Executor):
-    """Runs at once and counts what is sent."""
+    """Runs tasks immediately and counts them."""
 
     def __init__(self) -> None:
         self.states = 0

@@ -1,4 +1,4 @@
-"""Members that nobody knows and numbers that are none: refused, with what was meant."""
+"""Unknown members and invalid numbers are errors with a suggestion."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A simple call on the fast path gives what it gives on the general path, in every detail."""
+"""A simple call has the same result on the fast path and on the general path."""
 
 import random
 from typing import Any

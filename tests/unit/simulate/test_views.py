@@ -1,4 +1,4 @@
-"""What simulations see of the EVM or the bare state that they run on."""
+"""Values that simulations read from the EVM or the bare state on which they run."""
 
 import inspect
 from concurrent.futures import ThreadPoolExecutor

@@ -25,7 +25,7 @@ RLP_STRING = range(0x80, 0xC0)  # first bytes of a typed transaction inside an R
 
 @dataclass(frozen=True)
 class Chain:
-    """What a view asks of a chain."""
+    """The part of a chain that a view uses."""
 
     activations: Activations
     chain_id: int

@@ -20,7 +20,7 @@ Accounts = dict[bytes, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Config:
-    """What a view asks of a chain."""
+    """The part of a chain config that a view uses."""
 
     activations: Any
     chain_id: int = 1

@@ -1,4 +1,4 @@
-"""Access lists of calls: what belongs into them, and that they make the call cheaper."""
+"""Access lists of calls: their content, and that they make the call cheaper."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""``result.trace``: what a call, a creation or a transaction did, straight from the machine."""
+"""``result.trace``: traces of calls, creations and transactions of an ``EVM``."""
 
 import json
 import pickle

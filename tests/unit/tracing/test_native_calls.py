@@ -89,7 +89,7 @@ def test_native_code_has_no_steps(token: Tokens) -> None:
 
 
 def used_slots(token: Tokens) -> dict[bytes, set[int]]:
-    """What a payment of Alice must touch."""
+    """The slots that a payment of Alice must access."""
     return {
         token.token: {slot(TOKEN + 4, ALICE), slot(TOKEN + 4, BOB), TOKEN + 9},
         POLICY_REGISTRY: {slot(POLICIES + 1, ALLOWLIST_7, ALICE)},

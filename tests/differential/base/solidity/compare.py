@@ -106,7 +106,7 @@ RARE: Final = ("renounceLastAdmin()", "setRoleAdmin(bytes32,bytes32)")  # end mo
 
 
 class Outcome(NamedTuple):
-    """What a call gives: whether it succeeds, its output, and its logs without their address."""
+    """The outcome of a call: success, output, and logs without their address."""
 
     success: bool
     output: bytes

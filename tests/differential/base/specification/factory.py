@@ -82,7 +82,7 @@ class Factory:
         if self.f.account(address):
             raise error("TokenAlreadyExists(address)", address)
         self.f.plant(address)
-        # The factory is the caller of what it does to the token.
+        # The factory is the caller of its calls to the token.
         creator, self.f.caller = self.f.caller, FACTORY
         token = Token(self.f, address, privileged=True)
         self.initialise(token, variant, name, symbol, last)

@@ -13,7 +13,7 @@ STIPEND = 2300
 
 
 class Revert(Exception):
-    """The call ends with this output; what it did is undone, unspent gas goes back."""
+    """The call reverts with this output; its effects are undone and unspent gas is returned."""
 
     def __init__(self, output: bytes = b"") -> None:
         super().__init__(output.hex())

@@ -1,4 +1,4 @@
-"""Calls of native contracts: which address is one, what each kind of call means, what it costs."""
+"""Calls of native contracts: their addresses, kinds of calls, and gas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEEDS_ARGUMENTS = 36  # bytes of calldata of the factory and the policy registry
 
 @dataclass
 class Result:
-    """What a call gave; ``gas_left`` is 0 when it ran out of gas."""
+    """The outcome of a call; ``gas_left`` is 0 if it ran out of gas."""
 
     success: bool
     output: bytes
@@ -94,7 +94,7 @@ def dispatch(
 
 
 def gated(frame: Frame, signature: str, function: Any) -> Any:
-    """A function of the policy registry; those that write need its feature."""
+    """A function of the policy registry. Functions that write need the registry's feature."""
     if signature in Policies.READS:
         return function
 

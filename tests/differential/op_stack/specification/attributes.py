@@ -19,7 +19,7 @@ OVERHEAD_SLOT = 5
 SCALAR_SLOT = 6
 BLOB_BASE_FEE_SLOT = 7
 OPERATOR_FEE_SLOT = 8
-# What the specification of Jovian says a footprint scalar of zero in calldata means.
+# The meaning of a footprint scalar of zero in calldata (specification of Jovian).
 DEFAULT_FOOTPRINT_SCALAR = 400
 
 # Name and bytes of each field after the selector.
@@ -53,7 +53,7 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Attributes:
-    """One L1 block as an L2 block sees it. What a form does not carry is zero."""
+    """An L1 block as an L2 block sees it. Fields that a format lacks are zero."""
 
     number: int = 0
     timestamp: int = 0
@@ -101,7 +101,7 @@ def selector_of(fork: Fork) -> bytes:
 
 @dataclass(frozen=True)
 class FeeParameters:
-    """What fees depend on, as the contract holds it once the deposits of a block have run."""
+    """The parameters of fees in the contract, after the deposits of a block."""
 
     base_fee: int
     overhead: int

@@ -11,7 +11,7 @@ EMPTY_LIST = 0xC0
 
 
 class DecodingError(Exception):
-    """Bytes that are not what they should encode."""
+    """The bytes are not a valid encoding."""
 
 
 def keccak256(data: bytes) -> bytes:
@@ -134,6 +134,6 @@ def compact(nibbles: list[int], is_leaf: bool) -> bytes:
 
 
 def reference(node: list[Any]) -> Any:
-    """What a parent holds: the node itself where it is short, else its hash."""
+    """The reference in a parent node: the node itself if it is short, else its hash."""
     encoded = rlp_encode(node)
     return node if len(encoded) < WORD else keccak256(encoded)

@@ -37,7 +37,7 @@ def bedrock_gas(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
 
 
 def l1_gas_used(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
-    """What receipts call l1GasUsed."""
+    """The value that receipts call l1GasUsed."""
     if fork >= Fork.FJORD:
         return estimated_size(fastlz_length(raw)) * BYTE_GAS // MILLION
     if fork >= Fork.ECOTONE and not is_first_of_ecotone(parameters):

@@ -53,7 +53,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a message. A refund counter is not a refund yet."""
+    """The outcome of a message. The refund counter is not yet a refund."""
 
     error: str | None
     gas_left: int

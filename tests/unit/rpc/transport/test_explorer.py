@@ -20,7 +20,7 @@ from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PACKED_LIMIT = 80_000  # bytes of all files as they are sent, and as a wheel holds them
 ALL_ADDRESSES = "0.0.0.0"
-# What would let a foreign text become markup or a program.
+# Code that could turn a foreign text into markup or a program.
 DANGEROUS = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|srcdoc"
 )

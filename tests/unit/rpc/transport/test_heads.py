@@ -46,7 +46,7 @@ def listener() -> HttpListener:
 
 
 def made_head(choose: random.Random) -> bytes:
-    """A head like those of clients, now and then with something in it that belongs elsewhere."""
+    """A head like those of clients, sometimes with something misplaced."""
     lines = [LINES[0], LINES[2], LINES[4]]
     lines += choose.choices(LINES, k=choose.randrange(3))
     choose.shuffle(lines)
@@ -58,7 +58,7 @@ def made_head(choose: random.Random) -> bytes:
 
 
 def parsed(loop: asyncio.AbstractEventLoop, data: bytes) -> Any | None:
-    """What aiohttp reads of a request; None if it refuses."""
+    """The request as aiohttp parses it; None if aiohttp refuses it."""
     protocol: Any = Mock(_reading_paused=False)
     parser = HttpRequestParser(protocol, loop, 2**16, max_line_size=8190, max_field_size=8190)
     try:

@@ -316,7 +316,7 @@ async def test_what_is_answered_is_not_held(make: Make) -> None:
 
 @pytest.fixture
 def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """What calls of ``test_waits`` wait for, whatever their params."""
+    """The event for which calls of ``test_waits`` wait."""
     release = threading.Event()
     params = (Param(lambda value: value, optional=True),)
     waits = Method("test_waits", lambda *_: release.wait(MAX_WAIT), params, RunOn.WORKER)
@@ -333,7 +333,7 @@ DENSE = waiting_call(b"[" + b"[[]]," * 10_000 + b"0]")
 
 
 async def held(http: connections.HttpListener, least: int) -> int:
-    """What a listener holds as soon as that is no less than ``least``."""
+    """The bytes that a listener holds, once they are at least ``least``."""
     async with asyncio.timeout(MAX_WAIT):
         while http.held < least:
             await asyncio.sleep(0.01)
@@ -552,7 +552,7 @@ async def test_a_large_answer_is_handed_over_in_pieces(make: Make) -> None:
 
 
 async def asked_for_much(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, Any]:
-    """A client of which the server holds the rest of a large answer, and that connection."""
+    """A client with a large unread answer, and the server's connection to it."""
     http = server._open[0].http
     reader, writer = await connect(server)
     writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)

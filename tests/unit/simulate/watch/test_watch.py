@@ -1,4 +1,4 @@
-"""A watch runs again what a change of the base concerns, and nothing else."""
+"""A watch repeats only the questions that a change of the base affects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READER = bytes([0xC3]) * 20
 NOBODY = bytes([0xB1]) * 20
 ETHER = 10**18
 
-# Return what the instruction gives.
+# Returns the result of the instruction.
 RETURN = bytes.fromhex("60005260206000f3")
 CODES = {
     TOKEN: bytes.fromhex("600054") + RETURN,  # SLOAD 0
@@ -139,7 +139,7 @@ def test_the_environment_is_a_read() -> None:
     assert output(watch.answer(token)) == 5
 
 
-# What stands before LT, GT, EQ or SLT; each compares TIMESTAMP with 110.
+# Code before LT, GT, EQ or SLT; each compares TIMESTAMP with 110.
 COMPARISONS = {
     "PUSH1 110 TIMESTAMP": "606e42",
     "TIMESTAMP PUSH1 110": "42606e",
