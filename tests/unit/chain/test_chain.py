@@ -1,4 +1,4 @@
-"""The store: what it keeps, which branch it follows, and that a refused block leaves no trace."""
+"""The chain: kept blocks and states, its canonical branch, and no effects of a refused block."""
 
 import pytest
 

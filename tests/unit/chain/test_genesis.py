@@ -1,4 +1,4 @@
-"""Genesis files: what they mean, what may be missing, and which error names a wrong member."""
+"""Genesis files: their meaning, optional members, and errors that name a wrong member."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Uncles: who may be one, and what they and their nephews are paid."""
+"""Uncles: valid and invalid ones, and the rewards for uncles and nephews."""
 
 import pytest
 

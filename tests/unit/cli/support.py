@@ -14,7 +14,7 @@ SENDER = "0x" + public_key_address(KEY).hex()
 TARGET, COINBASE = "0x" + "11" * 20, "0x" + "cc" * 20
 ROOT = "0x" + "00" * 32
 
-# fork -> what its environment must have beside the common members
+# fork -> members of its environment besides the common ones
 LATER: dict[str, dict[str, Any]] = {
     "frontier": {"currentDifficulty": "0x20000"},
     "london": {"currentDifficulty": "0x20000", "currentBaseFee": "0x7"},
@@ -67,7 +67,7 @@ def run(
     *options: str,
     fork: str = "london",
 ) -> tuple[int, dict[str, Any]]:
-    """Run the tool from standard input to standard output: exit code, and what it printed."""
+    """Runs the tool from standard input to standard output: exit code and output."""
     streams = ["--input.alloc=stdin", "--input.env=stdin", "--input.txs=stdin"]
     streams += ["--output.alloc=stdout", "--output.result=stdout", "--output.body=stdout"]
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(inputs)))

@@ -1,4 +1,4 @@
-"""``fastevm statetest``: what it prints of an entry, and the lines of its two kinds of trace."""
+"""``fastevm statetest``: its outcome of an entry, and the lines of both kinds of trace."""
 
 import io
 import json

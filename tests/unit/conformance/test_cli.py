@@ -1,4 +1,4 @@
-"""The command line of the official tests: what it prints, and what it exits with."""
+"""The command line of the official tests: its output and exit codes."""
 
 import io
 import json

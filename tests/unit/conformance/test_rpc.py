@@ -1,4 +1,4 @@
-"""The runner of recorded requests: what it accepts as equal, what it reports, how it ends."""
+"""The runner of recorded requests: equal answers, reports and exit codes."""
 
 import argparse
 import io

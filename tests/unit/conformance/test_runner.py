@@ -1,4 +1,4 @@
-"""Counting cases, selecting them, and surviving what a case may do."""
+"""Counts and selection of cases, and cases that crash a worker process."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Where test files come from, and what is said of archives that end too early."""
+"""The sources of test files, and errors for truncated archives."""
 
 import gzip
 import io

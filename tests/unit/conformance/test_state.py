@@ -1,4 +1,4 @@
-"""State tests: what makes an entry pass, and that anything wrong in it is found."""
+"""State tests: correct entries pass, and any error in an entry is found."""
 
 from typing import Any
 

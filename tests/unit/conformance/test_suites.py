@@ -1,4 +1,4 @@
-"""The small suites: each passes what is right and finds what is wrong."""
+"""The small suites: each passes correct cases and finds wrong ones."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Hooks: what a run tells Python functions, and the console of contracts."""
+"""Hooks: their calls of Python functions during a run, and the console of contracts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Precompiles in Python: what a call to them gives, and what they may do."""
+"""Precompiles in Python: the results of calls, and access to the state."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Rules that a machine skips when it is told so, each by its name."""
+"""Rules of a machine that can be switched off, each by name."""
 
 import copy
 import pickle

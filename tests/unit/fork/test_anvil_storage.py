@@ -1,4 +1,4 @@
-"""What anvil kept of a fork is read where it is of the same block."""
+"""Values that anvil cached for a fork are used if they are of the same block."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A source over a cache: nothing is asked twice, offline names what is missing."""
+"""A source with a cache: no value is requested twice; offline, errors name missing values."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A fork that moves to another block: what it fetches again, and what it keeps."""
+"""A fork that moves to another block: values that it keeps, and values that it fetches again."""
 
 from __future__ import annotations
 

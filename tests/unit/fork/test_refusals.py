@@ -1,4 +1,4 @@
-"""What endpoints mean by their errors, in their own words."""
+"""The meaning of endpoints' errors, by their texts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A remote source: its block, the values that it gives, and what it says when it cannot."""
+"""A remote source: its block, its values, and its errors."""
 
 from collections.abc import Callable
 from typing import Any

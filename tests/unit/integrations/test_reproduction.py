@@ -1,4 +1,4 @@
-"""Reproduction files that nobody recorded: an error says what is wrong with them."""
+"""Invalid reproduction files: errors name the fault."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a developer may do to a chain: time, accounts and heads move, promises stay."""
+"""Control of a development chain: time, accounts and heads; pre-confirmations stay valid."""
 
 import asyncio
 import time

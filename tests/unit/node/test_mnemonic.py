@@ -1,4 +1,4 @@
-"""Mnemonics: the word list, the checks and random ones."""
+"""Mnemonics: the word list, the checksum and random mnemonics."""
 
 import hashlib
 

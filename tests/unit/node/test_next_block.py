@@ -1,4 +1,4 @@
-"""The block that would be made next: it becomes the one that is made, or is forgotten."""
+"""The prepared next block: it becomes the mined block, or is dropped."""
 
 import time
 from collections.abc import Callable

@@ -36,7 +36,7 @@ MANUAL = {"mining": Mining.MANUAL, "timestamp": START}
 
 
 def ask(node: Node, to: bytes, signature: str, arguments: bytes = b"") -> int:
-    """The first word of what a contract answers on the newest state."""
+    """The first word of a contract's answer on the newest state."""
     evm = EVM()
     evm.state = node.chain.layer_of(node.chain.head.hash)
     result = evm.call(to, keccak256(signature.encode())[:4] + arguments)
@@ -100,7 +100,7 @@ def test_the_oracle_knows_the_fork_and_the_fee(fork: str) -> None:
     words = (32).to_bytes(32, "big") + len(raw).to_bytes(32, "big") + raw.ljust(224, b"\0")
     reported = ask(node, GAS_PRICE_ORACLE, "getL1Fee(bytes)", words)
     schedule = node.chain.schedule_of(block.hash)
-    # The oracle adds what a signature takes: 68 bytes.
+    # The oracle adds the size of a signature: 68 bytes.
     least = l1_data_fee_of(raw, known, schedule)[0]
     assert least < reported < 2 * least
 

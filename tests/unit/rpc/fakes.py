@@ -147,7 +147,7 @@ class FakePending:
 
 @dataclass
 class FakePool:
-    """What the test puts in."""
+    """A pool with the test's transactions."""
 
     ready: dict[bytes, dict[int, Any]] = field(default_factory=dict)
     waiting: dict[bytes, dict[int, Any]] = field(default_factory=dict)
@@ -289,7 +289,7 @@ class FakeNode:
 
 @dataclass
 class FakeSimulator:
-    """Answers what the test sets, and keeps what it was asked."""
+    """Returns the test's answers, and keeps the requests."""
 
     result: Any = field(
         default_factory=lambda: CallResult(success=True, output=b"\x01", gas_used=21_000)

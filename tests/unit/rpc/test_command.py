@@ -1,4 +1,4 @@
-"""The node's command line: what its options make of a node, and what they say when they cannot."""
+"""The node's command line: the effects of its options, and its errors."""
 
 import argparse
 import json

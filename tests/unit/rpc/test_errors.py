@@ -1,4 +1,4 @@
-"""Errors of a development node, which has words of its own."""
+"""Errors of a development node, which have different texts."""
 
 import pytest
 

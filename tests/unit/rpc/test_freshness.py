@@ -1,4 +1,4 @@
-"""How old pre-confirmed state may be: what is served, what /readyz says, what is counted."""
+"""The age limit of pre-confirmed state: served blocks, /readyz, and metrics."""
 
 import time
 

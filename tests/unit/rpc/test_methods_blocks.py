@@ -1,4 +1,4 @@
-"""Blocks and transactions: what is unknown, what is pending, and the tags."""
+"""Blocks and transactions: unknown ones, pending ones, and tags."""
 
 from types import SimpleNamespace
 

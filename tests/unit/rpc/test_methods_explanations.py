@@ -1,4 +1,4 @@
-"""What artifact files say of contracts and of failed transactions."""
+"""Explanations of contracts and failed transactions from artifact files."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Where a development node makes a transaction's block: light ones on the event loop."""
+"""The thread on which a development node makes a transaction's block: the loop for light ones."""
 
 import asyncio
 import json

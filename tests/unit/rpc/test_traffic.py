@@ -1,4 +1,4 @@
-"""One budget for the memory of all that is under way: who uses most of it loses first."""
+"""The memory budget of all messages: the client that uses most loses its largest one first."""
 
 from fastevm.rpc.traffic import Holding, TrafficBudget
 

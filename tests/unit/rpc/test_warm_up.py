@@ -1,4 +1,4 @@
-"""What a node does by itself after its start: nothing that a client could tell."""
+"""The node's work after its start: clients do not notice it."""
 
 import asyncio
 import logging

@@ -79,7 +79,7 @@ class FakeChain:
         return block
 
     def shrink(self, kept: int) -> list[Block]:
-        """Keep so many blocks; those that leave, newest first."""
+        """Keeps ``kept`` blocks; returns the removed blocks, newest first."""
         removed = self.blocks[kept:][::-1]
         del self.blocks[kept:]
         return removed

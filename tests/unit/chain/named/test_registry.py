@@ -1,4 +1,4 @@
-"""Chains by name: what the registry says, and the genesis blocks of the real chains."""
+"""Chains by name: entries of the registry, and the genesis blocks of the real chains."""
 
 import json
 import lzma

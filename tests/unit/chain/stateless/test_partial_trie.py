@@ -1,4 +1,4 @@
-"""Tries of known nodes: the same answers and roots as whole ones, or the node that is missing."""
+"""Partial tries: answers and roots as of whole tries, or the missing node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEED = 0x711E
 
 
 def keys_of(rng: random.Random, count: int) -> list[bytes]:
-    """Random ones, and some that share all nibbles but the last two: nodes inside others."""
+    """Random keys, and keys that share all nibbles but the last two: nodes inside others."""
     return [
         rng.randbytes(32) if rng.random() < 0.7 else bytes(31) + rng.randbytes(1)
         for _ in range(count)
@@ -51,7 +51,7 @@ def test_values_and_roots_after_changes_are_those_of_the_whole_trie(count: int) 
             value = b"" if rng.random() < 0.5 else value_of(rng)
             try:
                 partial.put(key, value)
-            except MissingNode:  # what a new key meets was not proved
+            except MissingNode:  # the proof lacks a node on the path of a new key
                 assert key not in keys
                 continue
             trie.put(key, value)

@@ -157,7 +157,7 @@ def test_a_journal_that_was_cut_at_a_record_is_not_accepted(
 ) -> None:
     path, before = snapped.path / "blocks.log", chain_of(snapped)
     cut = starts(path)
-    os.truncate(path, cut[-2])  # what was added after the snapshot may be missing
+    os.truncate(path, cut[-2])  # records after the snapshot may be missing
     assert chain_of(snapped) == before[:-2]
     os.truncate(path, cut[40] + torn)
     lost = cut[-2] - cut[40]

@@ -27,7 +27,7 @@ KEYS = [n.to_bytes(32, "big") for n in range(1, 20)]
 
 
 def has_instructions() -> bool:
-    """What the system says about the processor."""
+    """Whether the processor has AVX-512 IFMA, according to the system."""
     flags = CPUINFO.read_text().split() if CPUINFO.exists() else []
     return "avx512ifma" in flags and "avx512f" in flags
 

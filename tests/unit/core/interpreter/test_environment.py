@@ -1,4 +1,4 @@
-"""What a program can ask about its message, its block and other accounts."""
+"""Opcodes that read the message, its block and other accounts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every way to end: what is consumed, what is given back, and the words for it."""
+"""Every kind of end of a frame: consumed gas, returned gas, and the error text."""
 
 import pytest
 

@@ -15,7 +15,7 @@ ECHO = (
 
 
 def machine() -> BareMachine:
-    """One machine whose contract hashes what it is called with."""
+    """A machine whose contract hashes its call data."""
     return BareMachine("osaka", {MAIN: {"code": ECHO}})
 
 

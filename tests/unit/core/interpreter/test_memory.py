@@ -1,4 +1,4 @@
-"""Memory: what it costs, that it begins as zeros, and that frames do not see each other's."""
+"""Memory: its gas, its zeros at the start, and its isolation between frames."""
 
 import pytest
 from hypothesis import given, settings

@@ -17,7 +17,7 @@ ARCHIVE = Path("fixtures", "precompile_vectors.tar.zst")
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """One call: what goes in, and either output and gas or the reason why it fails."""
+    """A call: its input, and either output and gas or the reason of its failure."""
 
     name: str
     data: bytes

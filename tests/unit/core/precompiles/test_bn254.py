@@ -86,7 +86,7 @@ def equals_one(*exponents: tuple[int, int]) -> bool:
 
 
 def twist_points() -> Iterator[bytes]:
-    """Points of the twist, almost surely none of them in the group, by increasing x."""
+    """Points of the twist by increasing x; almost surely none is in the subgroup."""
     twist_b = bn.FQ2([3, 0]) / bn.FQ2([9, 1])
     for n in range(1, 30):
         x = bn.FQ2([n, 1])

@@ -1,4 +1,4 @@
-"""MODEXP agrees with Python's pow, and costs what the formulas of each fork say."""
+"""MODEXP agrees with Python's pow, and its gas with the formulas of each fork."""
 
 import pytest
 from hypothesis import example, given

@@ -1,4 +1,4 @@
-"""A buffer holds what was appended, in order, however it grew."""
+"""A buffer contains the appended bytes in order, however it grew."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What Python programs may pass as bytes and as slots."""
+"""The values that Python programs may pass as bytes and as slots."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Hex text against Python's own codec; quantities; what is refused and why."""
+"""Hex text compared with Python's codec; quantities; refused texts and their errors."""
 
 import pytest
 from eth_utils import to_checksum_address

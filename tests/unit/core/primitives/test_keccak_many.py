@@ -1,4 +1,4 @@
-"""Keccak-256 of many messages at once is that of each, with whatever vectors the processor has."""
+"""Keccak-256 of many messages at once equals that of each message, with all vector units."""
 
 import os
 from collections.abc import Iterator

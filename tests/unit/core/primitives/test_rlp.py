@@ -1,4 +1,4 @@
-"""RLP against the rlp package; what is not canonical is refused, deep nesting included."""
+"""RLP against the package rlp; encodings that are not canonical or nest too deep are refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What stops a run: a time limit, a deadline that is cancelled, and the event loop's budget."""
+"""Reasons to stop a run: a time limit, a cancelled deadline, and the event loop's budget."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Which rules hold at which block: mainnet, genesis configurations, test networks."""
+"""The active rules of a block: mainnet, genesis configurations, test networks."""
 
 import json
 

@@ -106,7 +106,7 @@ REWARD = ("fork", "BLOCK_REWARD")
 
 @pytest.fixture(scope="module")
 def theirs() -> dict[str, Any]:
-    """What the forks of the specification say, as its worker writes it; one process for all."""
+    """The parameters of the specification's forks, from its worker; one process for all forks."""
     try:
         python = python_of("eels")
     except PeerError as error:

@@ -1,4 +1,4 @@
-"""Fork identifiers against the published ones of mainnet."""
+"""Fork identifiers against mainnet's published ones."""
 
 import pytest
 

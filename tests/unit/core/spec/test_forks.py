@@ -98,7 +98,7 @@ OF_THE_OP_STACK = (
     "activation_admin",
     "has_base_time",
 )
-# What Amsterdam brings, and what only its state of April 2026 had.
+# Changes of Amsterdam, and changes that only its state of April 2026 had.
 AMSTERDAM = {
     "state_gas_version": 2,
     "state_byte_cost": 1530,

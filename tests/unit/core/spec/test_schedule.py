@@ -1,4 +1,4 @@
-"""Packing: the C struct says what the Python tables say."""
+"""Packing: the C struct has the values of the Python tables."""
 
 import pytest
 

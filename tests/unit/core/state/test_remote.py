@@ -1,4 +1,4 @@
-"""Layers over a remote state: what they show, what they fetch, and what changes above it hide."""
+"""Layers over a remote state: their values, their fetches, and changes above them."""
 
 from __future__ import annotations
 

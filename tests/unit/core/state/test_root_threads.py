@@ -1,4 +1,4 @@
-"""The root of a state hashed on several threads is the one that one thread gives."""
+"""The root of a state is the same on one and on several threads."""
 
 from random import Random
 

@@ -63,7 +63,7 @@ class Source:
 
 
 class Sink:
-    """A node that is fed by hand: the one given, else one of a development chain."""
+    """A node to which the test passes messages: the given node, or a development node."""
 
     def __init__(self, node: Node | None = None) -> None:
         if node is None:
@@ -89,7 +89,7 @@ class Sink:
 
     @property
     def pending(self) -> PendingBlock | None:
-        """What ``pending`` serves."""
+        """The block that ``pending`` serves."""
         return self.node.pending()
 
     def position(self) -> tuple[int, int] | None:

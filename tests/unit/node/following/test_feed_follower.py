@@ -201,7 +201,7 @@ def test_pending_on_a_block_that_lost_goes(source: Source, sink: Sink) -> None:
 
 
 def other_block(raws: tuple[bytes, ...]) -> Block:
-    """What another node would have made of the same transactions, each in a slice."""
+    """The block that another node makes of the same transactions, each in a slice."""
     other = Source()
     return other.block(*((raw,) for raw in raws))[1]
 

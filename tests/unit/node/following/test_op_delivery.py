@@ -1,4 +1,4 @@
-"""A feed that loses, repeats and swaps messages never makes a follower show what is not so."""
+"""A feed that loses, repeats and swaps messages never makes a follower show a wrong state."""
 
 from functools import cache
 from typing import Any
@@ -40,7 +40,7 @@ def reported() -> Story:
 
 
 def delivered(story: Story, faults: list[int], delays: list[int]) -> list[FeedSlice | Block]:
-    """What a follower gets: messages with faults, each block a few messages after its last one."""
+    """The messages that a follower gets: some faulty, each block a few messages late."""
     out: list[FeedSlice | Block] = []
     held: list[FeedSlice] = []
     waiting: list[tuple[int, Block]] = []

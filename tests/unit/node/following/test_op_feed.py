@@ -1,4 +1,4 @@
-"""Following a chain of the OP stack: what a feed of each form is checked for, and what is not."""
+"""Following an OP-stack chain: the checks of each feed format, and their limits."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ from .test_service import eventually
 
 
 class Feed:
-    """A WebSocket that sends its readers what it is told to."""
+    """A WebSocket that sends the test's messages to its readers."""
 
     def __init__(self) -> None:
         self.sockets: list[web.WebSocketResponse] = []

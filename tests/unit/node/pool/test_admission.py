@@ -1,4 +1,4 @@
-"""What a transaction must be before the pool looks at it, and in which words it is refused."""
+"""The checks of a transaction before the pool, and their error texts."""
 
 from hashlib import sha256
 from typing import Any

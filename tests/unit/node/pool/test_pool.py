@@ -1,4 +1,4 @@
-"""The pool: what it takes, what it refuses and in which words, and whom it offers first."""
+"""The pool: accepted and refused transactions, error texts, and the order of senders."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a producer takes into a block."""
+"""The transactions that a producer includes in a block."""
 
 import pytest
 

@@ -13,7 +13,7 @@ LONG = 10.0  # seconds until the next slice: anything fits
 
 @pytest.fixture
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    """One whose start is over: what was there then is set apart."""
+    """A collector after its start: existing objects are frozen."""
     monkeypatch.setattr(collector, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(collector, "PERIOD_SECONDS", 0.0)
     running = Collector()

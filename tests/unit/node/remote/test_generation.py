@@ -1,4 +1,4 @@
-"""A generation of known values takes what is read from the one before, and the rest from afar."""
+"""A generation of known values: values of the preceding generation, and fetched values."""
 
 from __future__ import annotations
 

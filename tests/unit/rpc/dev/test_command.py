@@ -1,4 +1,4 @@
-"""``fastevm dev``: what its options make of a node."""
+"""``fastevm dev``: the effects of its options on a node."""
 
 import argparse
 import json

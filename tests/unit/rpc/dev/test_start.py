@@ -1,4 +1,4 @@
-"""What a node loads before it first answers."""
+"""The modules that a node loads before its first answer."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ UNUSED = {
     "fastevm.conformance", "fastevm.payments",
 }  # fmt: skip
 
-# Prints what is loaded once the listener is open.
+# Prints the loaded modules once the listener is open.
 START = """
 import os, sys
 from fastevm.__main__ import main as command

@@ -1,4 +1,4 @@
-"""What a request leaves to be done when it is answered: in order, on its thread, once."""
+"""Work that a request defers until it is answered: in order, on its thread, once."""
 
 import asyncio
 import json

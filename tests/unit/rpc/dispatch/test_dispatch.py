@@ -1,4 +1,4 @@
-"""The JSON-RPC layer: forms of requests, batches, limits, and what a broken handler does."""
+"""The JSON-RPC layer: forms of requests, batches, limits, and handlers that fail."""
 
 import asyncio
 import json

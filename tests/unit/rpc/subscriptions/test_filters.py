@@ -1,4 +1,4 @@
-"""Polled filters: what is new since the last poll, over reorganisations, limits and time."""
+"""Polled filters: news since the last poll, over reorganisations, limits and time."""
 
 import asyncio
 import json

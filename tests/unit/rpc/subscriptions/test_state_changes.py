@@ -41,7 +41,7 @@ class Harness:
         return made
 
     def block(self, layer: Layer, remove: int = 0, extra: bytes = b"") -> None:
-        """Make a block with this state the head, on the block below the removed ones."""
+        """Makes a block with this state the head, after removing ``remove`` blocks."""
         blocks = self.node.chain.blocks
         parent = blocks[len(blocks) - 1 - remove]
         made = chain_of(1).blocks[0]

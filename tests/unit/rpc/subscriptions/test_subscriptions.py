@@ -1,4 +1,4 @@
-"""Subscriptions over a real WebSocket: who is told what, in which order, and who is not."""
+"""Subscriptions over a real WebSocket: their messages, order, and recipients."""
 
 import asyncio
 import json
@@ -539,7 +539,7 @@ async def test_one_who_takes_nothing_for_too_long_is_cut_off(make_harness: Any) 
 
 
 async def two_readers(harness: Harness) -> tuple[Client, Client]:
-    """Return one who reads what it is told, and one whose socket's buffers fill from now on."""
+    """Returns a client that reads its messages, and a client whose socket buffers fill."""
     good, bad = await harness.client(), await harness.client()
     await bad.subscribe("pendingLogs")
     await good.subscribe("pendingLogs")

@@ -1,4 +1,4 @@
-"""What a developer reads of transactions and requests, in lines and as JSON."""
+"""The terminal's lines about transactions and requests, as text and as JSON."""
 
 import argparse
 import asyncio
@@ -42,7 +42,7 @@ REVERTING, LOGGING, CALLING = b"\xdd" * 20, b"\xcc" * 20, b"\xee" * 20
 
 
 class Harness:
-    """A chain with a block for each transaction, and what its terminal wrote."""
+    """A chain with a block for each transaction, and the output of its terminal."""
 
     def __init__(self, **options: Any) -> None:
         self.node = dev_node(accounts=1, mining=Mining.INSTANT)

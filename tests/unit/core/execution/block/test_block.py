@@ -31,7 +31,7 @@ REQUESTS = (
     bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002"),
     bytes.fromhex("0000bbddc7ce488642fb579f8b00f3a590007251"),
 )
-# Stores what it is called with in slot 0: CALLDATALOAD(0), SSTORE(0).
+# Stores its first word of call data in slot 0: CALLDATALOAD(0), SSTORE(0).
 STORE = bytes.fromhex("5f355f55")
 # LOG1 with the topic 7 and two bytes of data, then the same with LOG0.
 LOGGER = bytes.fromhex("600760025fa160025fa0")

@@ -48,7 +48,7 @@ def attributes(params):
 
 
 def data_of_compressed_size(size):
-    """Bytes whose compressed form has this size: random ones, then a run."""
+    """Bytes whose compressed form has this size: random bytes, then a run."""
     seed = random.Random(size).randbytes(size)
     for length in range(size, 0, -1):
         for run in range(20):

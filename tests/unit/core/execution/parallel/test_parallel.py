@@ -1,4 +1,4 @@
-"""One block on several threads: what one thread makes of it, whatever else the process does."""
+"""One block on several threads: the same result as on one thread."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -48,7 +48,7 @@ def outcome(transactions, threads, more=()):
 
 
 def same_on_threads(transactions, threads=4, more=()):
-    """The numbers of transactions that ran ahead, and that ran again."""
+    """Asserts the result of one thread; returns how many transactions ran ahead, and ran again."""
     expected = outcome(transactions, 1, more)
     before = counts()
     assert outcome(transactions, threads, more) == expected
@@ -79,7 +79,7 @@ def test_threads_end_a_large_block_together(to):
 
 
 def test_fees_and_gifts_to_one_account_are_no_conflict():
-    # The first ones see an account that does not exist yet.
+    # The first transactions see an account that does not exist yet.
     ran, repeated = same_on_threads([sent(0, to=COINBASE, value=1)] + [
         sent(at, to=SENDERS[0], value=5) for at in range(1, 20)
     ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""The official difficulty vectors, every one of them, and what they leave open."""
+"""All official difficulty vectors, and cases that these do not cover."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

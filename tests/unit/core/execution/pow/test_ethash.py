@@ -1,4 +1,4 @@
-"""Proof of work: seals of epoch 0, and what is refused."""
+"""Proof of work: seals of epoch 0, and refused seals."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Transactions against a world: what they cost, what they change, and what refuses them."""
+"""Transactions on a world: their gas, their changes, and the rules that refuse them."""
 
 from typing import Any
 
@@ -310,7 +310,7 @@ def test_each_rule_refuses_and_nothing_changes(code: str, fields: dict, setup: d
     )
 
 
-# From the last rule to the first: each broken rule hides those that come later.
+# From the last rule to the first: each broken rule hides the rules after it.
 ORDER = [
     ("floor_gas", {"gas_limit": 21_500, "data": b"\1" * 20}),
     ("intrinsic_gas", {"gas_limit": 100}),

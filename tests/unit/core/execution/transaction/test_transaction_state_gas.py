@@ -62,7 +62,7 @@ def made(
 def spent(
     fork: str, transaction: Transaction, accounts: Accounts | None = None, **block: Any
 ) -> tuple[int, int]:
-    """What a transaction pays, and what a block with it alone counts."""
+    """The gas that a transaction pays, and the gas that a block with only it counts."""
     _, result = made(fork, [transaction], accounts or {}, **block)
     return result.receipts[0].gas_used, result.gas_used
 
@@ -305,7 +305,7 @@ def test_an_authorization_pays_for_account_write_and_delegation() -> None:
 
 
 def delegating(tuples: list[tuple[int, bytes]], **fields: Any) -> int:
-    """What authorizations of one account, (nonce, delegate), cost beyond their intrinsic gas."""
+    """The gas of authorizations of an account, (nonce, delegate), beyond their intrinsic gas."""
     signed = [
         sign_authorization(SIGNERS[0], chain_id=1, address=delegate, nonce=nonce)
         for nonce, delegate in tuples

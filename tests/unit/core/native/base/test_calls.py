@@ -102,7 +102,7 @@ def test_static_calls_read_and_fail_at_the_first_write_without_data() -> None:
     assert tokens.do("balanceOf(address)", ALICE, static=True) == word(10)
     done = tokens.ask("transfer(address,uint256)", BOB, 1, static=True)
     assert (done.status, done.output) == ("revert", b"")
-    assert 0 < done.gas_used < 30_000  # what was charged so far
+    assert 0 < done.gas_used < 30_000  # gas charged before the failure
     activation = call_data("activate(bytes32)", keccak256(b"another"))
     done = tokens.call(ACTIVATION_REGISTRY, activation, static=True)
     assert done.output == error("StaticCallNotAllowed()")
