@@ -4,10 +4,13 @@ import json
 import re
 import subprocess
 import sys
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
 from fastevm.bench.node.launch import fastevm_node as process
+from fastevm.integrations.gas_report import GasReport, read_snapshot
 from tests.max_wait import MAX_WAIT
 from tests.shared_data import ROOT
 
@@ -411,7 +414,6 @@ def test_a_change_of_gas_fails_the_session(session: pytest.Pytester) -> None:
     ((payee, gas),) = saved.items()
     assert payee.lower() == PAYEE.lower() and list(gas) == ["0xa1b2c3d4"]
 
-    assert run(session, "--fastevm-gas-check", "gas.json").ret == pytest.ExitCode.OK
     before = gas["0xa1b2c3d4"]
     (session.path / "gas.json").write_text(json.dumps({payee: {"0xa1b2c3d4": before - 7}}))
     result = run(session, "--fastevm-gas-check", "gas.json")
@@ -420,26 +422,34 @@ def test_a_change_of_gas_fails_the_session(session: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         ["*gas that differs*", f"{payee} 0xa1b2c3d4: {before - 7:,} -> {before:,} gas (+7)"]
     )
-    # what only one of the two has is not compared
-    (session.path / "gas.json").write_text(json.dumps({payee: {"transfer": 1}, "Other": {"a": 1}}))
-    assert run(session, "--fastevm-gas-check", "gas.json").ret == pytest.ExitCode.OK
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--fastevm-gas-check", "none.json"), "--fastevm-gas-check: *none.json*"),
-        (("--fastevm-gas-check", "list.json"), "*list.json is not a gas snapshot: Expected*"),
-    ],
-)
+def test_gas_is_compared_for_functions_of_both_runs() -> None:
+    report = GasReport()
+    report.used = defaultdict(list, {("Token", "a"): [3, 9, 5], ("Token", "b"): [7]})
+    assert report.medians() == {"Token": {"a": 5, "b": 7}}
+    assert report.changes(report.medians()) == []
+    assert report.changes({"Token": {"a": 5, "gone": 1}, "Other": {"a": 1}}) == []
+    assert report.changes({"Token": {"a": 1_006}}) == ["Token a: 1,006 -> 5 gas (-1,001)"]
+
+
+def test_a_file_that_is_no_gas_snapshot_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "gas.json"
+    with pytest.raises(FileNotFoundError):
+        read_snapshot(path)
+    for text in ("", "[1]", '{"Token": {"a": "1"}}'):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"gas\.json is not a gas snapshot: "):
+            read_snapshot(path)
+
+
 def test_a_gas_snapshot_that_cannot_be_read_is_an_error_before_the_tests(
-    session: pytest.Pytester, options: tuple[str, ...], message: str
+    session: pytest.Pytester,
 ) -> None:
     session.makepyfile(PAYMENT.replace("DATA", "0x"))
-    (session.path / "list.json").write_text("[1]")
-    result = run(session, *options)
+    result = run(session, "--fastevm-gas-check", "none.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+    result.stderr.fnmatch_lines(["ERROR: --fastevm-gas-check: *none.json*"])
 
 
 def test_a_file_that_cannot_be_written_fails_the_session(session: pytest.Pytester) -> None:
