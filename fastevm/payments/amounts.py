@@ -35,24 +35,24 @@ def integer(value: Any, name: str, *, least: int = 0, most: int = UINT256_MAX) -
     return int(number)
 
 
-def amount(value: str | int | Decimal, decimals: int) -> int:
+def amount(amount: str | int | Decimal, decimals: int) -> int:
     """Converts a decimal amount to token units: ``amount("12.50", 6)`` is 12,500,000.
 
-    Raises InvalidTerms if ``value`` is a float, is negative or not a number, has more decimals than
-    the token, or exceeds 2**256 - 1 units.
+    Raises InvalidTerms if ``amount`` is a float, is negative or not a number, has more decimals
+    than the token, or exceeds 2**256 - 1 units.
     """
     decimals = integer(decimals, "decimals", most=MOST_DECIMALS)
-    if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
-        raise InvalidTerms(f"amount: expected a string or Decimal, found {type(value).__name__}")
-    if isinstance(value, str) and not (value.isascii() and value.replace(".", "", 1).isdigit()):
+    if isinstance(amount, bool) or not isinstance(amount, str | int | Decimal):
+        raise InvalidTerms(f"amount: expected a string or Decimal, found {type(amount).__name__}")
+    if isinstance(amount, str) and not (amount.isascii() and amount.replace(".", "", 1).isdigit()):
         raise InvalidTerms(
-            f"amount: expected digits and a point, such as 2.50, found {_shown(value)}"
+            f"amount: expected digits and a point, such as 2.50, found {_shown(amount)}"
         )
     try:
-        number = Decimal(value)
+        number = Decimal(amount)
     except InvalidOperation:
         raise InvalidTerms(
-            f"amount: expected digits and a point, such as 2.50, found {_shown(value)}"
+            f"amount: expected digits and a point, such as 2.50, found {_shown(amount)}"
         ) from None
     if not number.is_finite() or number < 0:
         raise InvalidTerms("amount: expected a finite number >= 0")
@@ -64,7 +64,7 @@ def amount(value: str | int | Decimal, decimals: int) -> int:
         whole, rest = divmod(whole, 10**-shift)
         if rest:
             most = f"at most {decimals} decimals" if decimals else "a whole number"
-            raise InvalidTerms(f"amount: expected {most}, found {_shown(str(value))}")
+            raise InvalidTerms(f"amount: expected {most}, found {_shown(str(amount))}")
         shift = 0
     if shift > LONGEST_NUMBER:
         raise InvalidTerms("amount: expected at most 2**256 - 1 units")

@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from fastevm.payments.amounts import integer, text
+from fastevm.payments.arguments import check_members, checked
 from fastevm.payments.errors import InvalidTerms
 
 DEFAULT_LIFETIME: Final = 900  # seconds until an authorization expires
@@ -167,6 +168,7 @@ class TypedMessage:
         return keccak(b"\x19" + signable.version + signable.header + signable.body)
 
 
+@checked
 class Terms(Struct, frozen=True, kw_only=True):
     """The terms of a payment: payer, recipient, value (token units), validity window (seconds).
 
@@ -197,11 +199,11 @@ class Terms(Struct, frozen=True, kw_only=True):
         cls,
         payer: str,
         recipient: str,
-        value: int,
+        value: int | str,
         *,
-        lifetime: int = DEFAULT_LIFETIME,
-        backdate: int = DEFAULT_BACKDATE,
-        at: int | None = None,
+        lifetime: int | str = DEFAULT_LIFETIME,
+        backdate: int | str = DEFAULT_BACKDATE,
+        at: int | str | None = None,
     ) -> "Terms":
         """Returns terms that are valid for ``lifetime`` seconds from now, with a fresh nonce.
 
@@ -212,7 +214,7 @@ class Terms(Struct, frozen=True, kw_only=True):
         return cls(
             payer=payer,
             recipient=recipient,
-            value=value,
+            value=integer(value, "value"),
             valid_after=max(0, start - backdate),
             valid_before=start + lifetime,
         )
@@ -248,6 +250,7 @@ class Authorization(TypedMessage):
     permit: Permit | None = None
 
     def __post_init__(self) -> None:
+        check_members(self)
         if self.payment_kind is Kind.CANCEL:
             raise InvalidTerms("payment_kind: CANCEL authorizes no payment")
         if (self.permit is not None) is not (self.payment_kind is Kind.PERMIT):
@@ -313,6 +316,7 @@ class Cancellation(TypedMessage):
     nonce: bytes
 
     def __post_init__(self) -> None:
+        check_members(self)
         object.__setattr__(self, "authorizer", address(self.authorizer, "authorizer"))
         object.__setattr__(self, "nonce", word(self.nonce, "nonce"))
 

@@ -79,13 +79,24 @@ class DuplicateOrder(PaymentError):
     """The order id belongs to other terms, or payer and nonce belong to another order."""
 
 
-class AlreadyRefunded(PaymentError):
-    """The order has a refund, and the call has no ``refund_id``. ``movement``: newest refund."""
+def _spelled(message: str, money: Any) -> str:
+    """Formats the amounts of a message with a `tokens.Money`; without it, they stay units."""
+    return message if money is None else str(money.spelled(message))
 
-    def __init__(self, movement: Any) -> None:
+
+class AlreadyRefunded(PaymentError):
+    """The order has a refund, and the call has no ``refund_id``. ``movement``: newest refund.
+
+    ``money`` formats the amounts of the text, here and below.
+    """
+
+    def __init__(self, movement: Any, money: Any = None) -> None:
         super().__init__(
-            f"order {movement.order_id}: already refunded {movement.amount} units as"
-            f" {movement.key!r} ({movement.state.value}); another refund needs a refund_id"
+            _spelled(
+                f"order {movement.order_id}: already refunded {movement.amount:,} units as"
+                f" {movement.key!r} ({movement.state.value}); another refund needs a refund_id",
+                money,
+            )
         )
         self.movement = movement
 
@@ -136,22 +147,25 @@ class NotRefundable(LimitReached):
     was for all that can be refunded.
     """
 
-    def __init__(self, left: int, asked: int | None) -> None:
-        more = "" if asked is None else f", not {asked}"
-        super().__init__(
-            f"{left} units can be refunded{more}" if left else "nothing can be refunded"
-        )
+    def __init__(self, left: int, asked: int | None, money: Any = None) -> None:
+        more = "" if asked is None else f", not {asked:,} units"
+        found = f"{left:,} units" if left else "nothing"
+        super().__init__(_spelled(f"{found} can be refunded{more}", money))
         self.left, self.asked = left, asked
 
 
 class OtherTerms(LimitReached):
     """The key of the movement belongs to ``known``, which has other terms than ``asked``."""
 
-    def __init__(self, known: Any, asked: Any) -> None:
+    def __init__(self, known: Any, asked: Any, money: Any = None) -> None:
         of = f" of order {known.order_id}" if known.order_id != asked.order_id else ""
         super().__init__(
-            f"{known.key!r} is a {known.kind.value}{of}: {known.amount} units to"
-            f" {known.recipient}, not {asked.amount} to {asked.recipient}: use another id"
+            _spelled(
+                f"{known.key!r} is a {known.kind.value}{of}: {known.amount:,} units to"
+                f" {known.recipient}, not {asked.amount:,} units to {asked.recipient}: use"
+                " another id",
+                money,
+            )
         )
         self.known, self.asked = known, asked
 

@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from fastevm.payments.amounts import integer, text
-from fastevm.payments.authorization import Authorization, Domain, Kind, Terms
+from fastevm.payments.arguments import check_members, checked
+from fastevm.payments.authorization import Authorization, Domain, Kind, Terms, address
 from fastevm.payments.calls import call_data
 from fastevm.payments.contracts import artifact
 from fastevm.payments.errors import (
@@ -26,8 +27,10 @@ from fastevm.payments.errors import (
     LimitReached,
     MovementRefused,
     NodeRefusal,
+    NotRefundable,
     OtherTerms,
     StaleOrder,
+    UnknownOrder,
 )
 from fastevm.payments.escrow import (
     V1_0,
@@ -57,6 +60,7 @@ from fastevm.payments.routes import Route
 from fastevm.payments.settlement import AGAIN, ended
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store, every_order
+from fastevm.payments.tokens import money_at
 from fastevm.payments.transactions import Transactions
 
 WAIT_SECONDS: Final = 30.0  # default wait for the block of an operation
@@ -65,9 +69,11 @@ NO_BLOCK: Final = 0  # block hash of a receipt that is only pre-confirmed
 CAPTURE_WITHIN: Final = 86_400  # seconds
 REFUND_WITHIN: Final = 30 * 86_400
 # Movements that this module updates. `Settler` finds the others by their transfers.
+MOST_SECONDS: Final = 2**47  # the escrow has times below 2**48
 OURS: Final = (MovementKind.PART, MovementKind.VOID)
 
 
+@checked
 class HoldTerms(Struct, frozen=True):
     """How long a hold lasts, in seconds from now, and which escrow it uses."""
 
@@ -75,11 +81,16 @@ class HoldTerms(Struct, frozen=True):
     refund_within: int = REFUND_WITHIN
     deployment: Deployment = V1_1
 
+    def __post_init__(self) -> None:
+        check_members(self)
+
     def drawn(
-        self, token: Domain, operator: str, receiver: str, payer: str, value: int, lifetime: int,
-        now: int,
+        self, token: Domain, operator: str, receiver: str, payer: str, value: int | str,
+        lifetime: int | str, now: int,
     ) -> tuple[Authorization, str]:  # fmt: skip
         """Returns the authorization to sign and the order's annex. Raises InvalidTerms."""
+        lifetime = integer(lifetime, "lifetime", most=MOST_SECONDS)
+        now = integer(now, "now", most=MOST_SECONDS)
         info = PaymentInfo(
             operator=operator,
             payer=payer,
@@ -128,7 +139,7 @@ def _terms_of(order: Order, exact: bool) -> dict[str, Any]:
         "kind": authorization.kind.value,
         "payer": terms.payer,
         "recipient": terms.recipient,
-        "value": terms.value,
+        "value": money_at(domain.chain_id, domain.token).text(terms.value),
     }
     if exact:
         found |= {"valid_after": terms.valid_after, "valid_before": terms.valid_before}
@@ -152,6 +163,7 @@ class Hold(NamedTuple):
     held: Held
 
 
+@checked
 class Holds:
     """Operations on holds. Methods that ask the node may raise NodeUnreachable."""
 
@@ -214,7 +226,7 @@ class Holds:
         def check(others: list[Movement]) -> None:
             left = info.max_amount - _sum(others, MovementKind.PART, MovementKind.VOID)
             if units > left:
-                raise LimitReached(f"the hold has {left} units, cannot capture {units}")
+                raise LimitReached(f"the hold has {left:,} units, not {units:,} units")
 
         data = capture_data(info, units, fee, deployment)
         return await self._move(movement, deployment.escrow, data, check, timeout)
@@ -248,7 +260,7 @@ class Holds:
             captured = _sum(others, MovementKind.PART)
             left = captured - _sum(others, MovementKind.REFUND)
             if units > left:
-                raise LimitReached(f"{left} units of the order can be refunded, not {units}")
+                raise NotRefundable(left, units)
 
         data = refund_data(info, units, deployment.refund_collector)
         return await self._move(movement, deployment.escrow, data, check, timeout)
@@ -259,7 +271,10 @@ class Holds:
         Returns the transaction hash. The allowance stays in force until spent, so allow only what
         refunds are expected to need.
         """
-        spender = collector or next(iter(self.deployments.values())).refund_collector
+        token = address(token, "token")
+        if collector is None:
+            collector = next(iter(self.deployments.values())).refund_collector
+        spender = address(collector, "collector")
         data = call_data("approve(address,uint256)", spender, integer(units, "units"))
         # a retry within the same minute has the same key, so it does not approve again
         key = f"allowance/{spender}/{units}/{int(time.time()) // 60}"
@@ -322,7 +337,8 @@ class Holds:
         deadline = time.monotonic() + timeout
         while True:
             movement = await to_thread(self.store.movement, key)
-            assert movement is not None
+            if movement is None:
+                raise UnknownOrder(f"no movement has the key {key!r}")
             if movement.state is not MovementState.REQUESTED or time.monotonic() > deadline:
                 return movement
             await self._look_at(movement)

@@ -23,6 +23,7 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 from eth_utils.exceptions import ValidationError
 
+from fastevm.payments.arguments import checked
 from fastevm.payments.errors import InvalidTerms, SignerUnavailable
 from fastevm.payments.signatures import SECP256K1_ORDER
 
@@ -41,6 +42,7 @@ class KeyService(Protocol):
         ...
 
 
+@checked
 class AwsKey:
     """A key of AWS KMS (ECC_SECG_P256K1, SIGN_VERIFY). ``client`` is ``boto3.client("kms")``."""
 
@@ -64,6 +66,7 @@ class AwsKey:
         return bytes(response["Signature"])
 
 
+@checked
 class GoogleKey:
     """A key version of Google Cloud KMS (EC_SIGN_SECP256K1_SHA256).
 
@@ -87,6 +90,7 @@ class GoogleKey:
         return bytes(response.signature)
 
 
+@checked
 class ServiceSigner:
     """Signs transactions with a key in a service. Create it with :meth:`open`."""
 
@@ -109,7 +113,10 @@ class ServiceSigner:
 
     async def sign_transaction(self, fields: dict[str, Any]) -> bytes:
         """Returns the raw signed transaction. Raises SignerUnavailable."""
-        transaction = TypedTransaction.from_dict(fields)
+        try:
+            transaction = TypedTransaction.from_dict(fields)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidTerms(f"fields: expected those of a typed transaction: {error}") from None
         digest = bytes(transaction.hash())
         v, r, s = recoverable(await _asked(self._service.sign_digest(digest)), digest, self.address)
         signed = TypedTransaction.from_dict({**fields, "v": v, "r": r, "s": s})

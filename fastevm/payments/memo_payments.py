@@ -82,12 +82,13 @@ def amount_reason(order: Order, found: Received) -> tuple[Reason | None, str]:
     if found.settlement is not None and order.state in (State.CAPTURED, State.PAID):
         if found.total == value:
             return None, ""
-        return Reason.OVERPAID, f"received {found.total} units, {found.total - value} too much"
+        more = found.total - value
+        return Reason.OVERPAID, f"received {found.total:,} units, {more:,} units too much"
     if found.late:
-        early = f" and {found.on_time} before" if found.on_time else ""
-        return Reason.PAID_LATE, f"received {found.late} units after the order expired{early}"
+        early = f" and {found.on_time:,} units before" if found.on_time else ""
+        return Reason.PAID_LATE, f"received {found.late:,} units after the order expired{early}"
     if found.on_time:
-        return Reason.UNDERPAID, f"received {found.on_time} of {value} units"
+        return Reason.UNDERPAID, f"received {found.on_time:,} units of {value:,} units"
     return None, ""
 
 

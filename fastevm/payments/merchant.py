@@ -52,6 +52,7 @@ from functools import partial
 from typing import Any, Final
 
 from fastevm.payments.amounts import integer, text
+from fastevm.payments.arguments import checked
 from fastevm.payments.authorization import (
     DEFAULT_BACKDATE,
     DEFAULT_LIFETIME,
@@ -130,7 +131,7 @@ from fastevm.payments.signer import Signer
 from fastevm.payments.states import EXPOSED, State, Trigger
 from fastevm.payments.store import Store, every_log, every_order
 from fastevm.payments.store_key import rotate
-from fastevm.payments.tokens import NOBODY
+from fastevm.payments.tokens import NOBODY, money_at
 from fastevm.payments.transactions import Prepared, Transactions
 from fastevm.payments.vault import Vault
 from fastevm.payments.watcher import Change, Watcher
@@ -140,7 +141,7 @@ log: Final = logging.getLogger(__name__)
 
 CAPTURE_SECONDS: Final = 60.0  # default timeout of capture() and cancel()
 AT_ONCE: Final = 16  # captures submitted concurrently
-SignatureLike = Signature | str | bytes | Sequence[int]
+SignatureLike = Signature | str | bytes | bytearray | Sequence[int]
 
 ON_THE_WAY: Final = (
     State.CAPTURING, State.CAPTURED, State.PAID, State.AUTHORIZING, State.HELD,
@@ -148,6 +149,7 @@ ON_THE_WAY: Final = (
 _BOOK: Final = (State.STORED, State.CAPTURING)
 
 
+@checked
 class Merchant(AsyncClosing):
     """Drafts, verifies, captures, cancels and refunds authorizations.
 
@@ -192,6 +194,7 @@ class Merchant(AsyncClosing):
         self.factories = frozenset(address(factory, "factories") for factory in factories)
         self.collector = collector_of(self.route.account, self.recipient)
         self.shop = f"{token.chain_id}/{token.token}/{self.recipient}"
+        self.money = money_at(token.chain_id, token.token)
         self.store = store.scoped(self.shop)
         self._clock = clock
         self._authorizations = False  # whether the token is known to have EIP-3009
@@ -310,10 +313,10 @@ class Merchant(AsyncClosing):
         self,
         order_id: str,
         payer: str,
-        value: int,
+        value: int | str,
         *,
-        lifetime: int = DEFAULT_LIFETIME,
-        backdate: int = DEFAULT_BACKDATE,
+        lifetime: int | str = DEFAULT_LIFETIME,
+        backdate: int | str = DEFAULT_BACKDATE,
         reference: str = "",
         kind: Kind = Kind.RECEIVE,
         terms: Terms | None = None,
@@ -428,7 +431,10 @@ class Merchant(AsyncClosing):
             most, value = self.policy.most_per_order, order.authorization.terms.value
             if most is not None and value > most:
                 self.metrics.count("limit_refusals_total", limit="order")
-                raise LimitReached(f"an order may have at most {most} units, found {value}")
+                text_of = self.money.text
+                raise LimitReached(
+                    f"an order may have at most {text_of(most)}, found {text_of(value)}"
+                )
             await to_thread(self._check_unsold, order)
             try:
                 return self._notify(await to_thread(self.store.add, order))
@@ -941,14 +947,14 @@ class Merchant(AsyncClosing):
         def check(others: list[Movement]) -> None:
             left = amounts_of(order, others, income).refundable
             if movement.amount > left:
-                raise NotRefundable(left, movement.amount)
+                raise NotRefundable(left, movement.amount, self.money)
 
         try:
             return await self._move(movement, check, until, timeout, once=refund_id is None)
         except LimitReached:
             newest = newest_refund(await self.movements(order_id))
             if refund_id is None and newest is not None:  # another process was first
-                raise AlreadyRefunded(newest) from None
+                raise AlreadyRefunded(newest, self.money) from None
             raise
 
     async def _refundable(self, order: Order) -> tuple[Order, int]:
@@ -986,13 +992,13 @@ class Merchant(AsyncClosing):
             text(refund_id or "", "refund_id", longest=LONGEST_ID, one_line=True)
         newest = newest_refund(others)
         if refund_id is None and newest is not None:
-            raise AlreadyRefunded(newest)
+            raise AlreadyRefunded(newest, self.money)
         if amount is None:
             known = next((movement for movement in others if movement.key == key), None)
             left = amounts_of(order, others, income).refundable
             amount = known.amount if known is not None else left
             if amount == 0:
-                raise NotRefundable(0, None)
+                raise NotRefundable(0, None, self.money)
         return Movement(
             key=key,
             order_id=order.id,
@@ -1041,7 +1047,7 @@ class Merchant(AsyncClosing):
         """
         known = await to_thread(self.store.movement, movement.key)
         if known is not None and known.terms != movement.terms:
-            raise OtherTerms(known, movement)
+            raise OtherTerms(known, movement, self.money)
         if known is None or known.state is MovementState.FAILED:
             check(await self._others(movement))  # before any request
             data = transfer_data(movement.recipient, movement.amount)
@@ -1053,13 +1059,14 @@ class Merchant(AsyncClosing):
                     check(await self._others(movement))  # another process took the money meanwhile
                     raise MovementRefused(*failure_of(refusal)) from None
                 if once:  # another process was first; its transaction takes the money
-                    raise AlreadyRefunded(other) from None
+                    raise AlreadyRefunded(other, self.money) from None
                 return await self._wait_movement(movement.key, until, timeout)
             reserved = await to_thread(self._reserve, movement, made, check, known is None)
             if reserved is not None:
                 await self.transactions.carry_on(reserved)
             elif once:
-                raise AlreadyRefunded(await to_thread(self.store.movement, movement.key))
+                made_first = await to_thread(self.store.movement, movement.key)
+                raise AlreadyRefunded(made_first, self.money)
         return await self._wait_movement(movement.key, until, timeout)
 
     async def _others(self, movement: Movement) -> list[Movement]:

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import Final
 
+from fastevm.payments.arguments import checked
+from fastevm.payments.errors import InvalidTerms
+
 PREFIX: Final = "fastevm_payments_"
 BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)  # seconds
 
@@ -34,6 +37,13 @@ HELP: Final[dict[str, str]] = {
 Labels = tuple[tuple[str, str], ...]
 
 
+def _known(name: str) -> str:
+    if name not in HELP:
+        raise InvalidTerms(f"name: unknown metric {name[:40]!r}")
+    return name
+
+
+@checked
 class Metrics:
     """The metrics of one back end. Thread-safe."""
 
@@ -47,19 +57,19 @@ class Metrics:
 
     def count(self, name: str, by: float = 1, **labels: str) -> None:
         """Adds to a counter."""
-        key = name, tuple(sorted(labels.items()))
+        key = _known(name), tuple(sorted(labels.items()))
         with self._lock:
             self._counters[key] = self._counters.get(key, 0) + by
 
     def set(self, name: str, value: float, **labels: str) -> None:
         """Sets a gauge."""
         with self._lock:
-            self._gauges[name, tuple(sorted(labels.items()))] = value
+            self._gauges[_known(name), tuple(sorted(labels.items()))] = value
 
     def observe(self, name: str, seconds: float) -> None:
         """Adds to a histogram of seconds."""
         with self._lock:
-            found = self._times.setdefault(name, [0] * (len(BUCKETS) + 1))
+            found = self._times.setdefault(_known(name), [0] * (len(BUCKETS) + 1))
             for at, bound in enumerate((*BUCKETS, math.inf)):
                 found[at] += seconds <= bound
             self._sums[name] = self._sums.get(name, 0.0) + seconds

@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final, Protocol
 
+from fastevm.payments.arguments import checked
 from fastevm.payments.errors import InvalidTerms, NodeRefusal, NodeUnreachable
 from fastevm.payments.hidden import unchained
 from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient, WebSocketClient
@@ -75,6 +76,7 @@ class HttpTransport:
         raise TypeError("an HttpTransport cannot be pickled: its URL may contain an access key")
 
 
+@checked
 class NodeClient(AsyncClosing):
     """JSON-RPC over a transport. A back end shares one object.
 

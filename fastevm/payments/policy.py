@@ -4,6 +4,9 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from fastevm.payments.arguments import check_members, checked
+from fastevm.payments.errors import InvalidTerms
+
 GWEI: Final = 10**9
 LEAST_BUMP_PERCENT: Final = 10  # nodes require a replacement to raise both fees by this
 OP_STACK_TIP: Final = 1_000_000  # wei per gas; OP-stack nodes suggest it if blocks are not full
@@ -22,6 +25,7 @@ class Exposure(NamedTuple):
     most_per_payer: int | None = None
 
 
+@checked
 class Policy(Struct, frozen=True, kw_only=True):
     """A merchant's settings. Times are in seconds, fees in wei per gas, sums in token units.
 
@@ -75,15 +79,16 @@ class Policy(Struct, frozen=True, kw_only=True):
     batch: int = 1
 
     def __post_init__(self) -> None:
+        check_members(self)
         if self.depth not in TAGS and (isinstance(self.depth, str) or self.depth < 1):
-            raise ValueError(f"depth: expected 1 or more, or {TAGS}, found {self.depth!r}")
+            raise InvalidTerms(f"depth: expected 1 or more, or {TAGS}, found {self.depth!r}")
         for name in ("overlap", "range_blocks", "base_fee_factor", "bump_blocks"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected 1 or more, found {getattr(self, name)}")
+                raise InvalidTerms(f"{name}: expected 1 or more, found {getattr(self, name)}")
         if not 1 <= self.batch <= MOST_BATCH:
-            raise ValueError(f"batch: expected 1 to {MOST_BATCH}, found {self.batch}")
+            raise InvalidTerms(f"batch: expected 1 to {MOST_BATCH}, found {self.batch}")
         if self.bump_percent < LEAST_BUMP_PERCENT:
-            raise ValueError(f"bump_percent: expected {LEAST_BUMP_PERCENT} or more")
+            raise InvalidTerms(f"bump_percent: expected {LEAST_BUMP_PERCENT} or more")
 
     @property
     def exposure(self) -> Exposure:

@@ -34,6 +34,7 @@ from fastevm.payments.policy import Policy
 from fastevm.payments.reasons import Reason, decode_revert
 from fastevm.payments.routes import Direct, Route
 from fastevm.payments.signatures import Signature, fault_of
+from fastevm.payments.tokens import money_at
 from fastevm.rpc_client.messages import Call
 
 PENDING: Final = "pending"
@@ -327,7 +328,7 @@ def _usable(batch: Batch, order: Order) -> Verdict:
         detail = f"the payer's next permit has nonce {consumed}, this one {nonce}"
         return Verdict("nonce", False, Reason.PERMIT_EARLY, detail)
     if consumed > nonce and allowance < authorization.terms.value:
-        detail = f"permit {nonce} was used, and the allowance is {allowance}"
+        detail = f"permit {nonce} was used, and the allowance is {allowance:,} units"
         return Verdict("nonce", False, Reason.NONCE_CONSUMED, detail)
     if consumed > nonce:
         return Verdict("nonce", True, detail="somebody submitted the permit: its allowance counts")
@@ -374,7 +375,7 @@ class _OrderChecks:
 
     def report(self) -> Report:
         """Returns the report. Its earlier verdicts explain the later ones."""
-        verdicts = (
+        verdicts: tuple[Verdict, ...] = (
             self._domain(),
             self._signature(),
             self._window("window_now", self.time),
@@ -384,6 +385,11 @@ class _OrderChecks:
             self._balance_after_others(),
             self._policy(),
             self._gas(),
+        )
+        domain = self.authorization.domain
+        money = money_at(domain.chain_id, domain.token)
+        verdicts = tuple(
+            replace(verdict, detail=money.spelled(verdict.detail)) for verdict in verdicts
         )
         gas = None if self.signature is None else self.batch.number(("gas", self.order.id))
         return Report(self.order.id, self.number, self.time, verdicts, gas)
@@ -451,7 +457,7 @@ class _OrderChecks:
         if balance is None:
             return Verdict("balance", None, detail="balanceOf failed")
         if balance < self.terms.value:
-            detail = f"has {balance}, needs {self.terms.value}"
+            detail = f"has {balance:,} units, needs {self.terms.value:,} units"
             return Verdict("balance", False, Reason.BALANCE, detail)
         return Verdict("balance", True)
 
@@ -463,7 +469,10 @@ class _OrderChecks:
         claims = self.claims.get((self.token, self.terms.payer), {})
         others = sum(value for order_id, value in claims.items() if order_id != self.order.id)
         if balance < others + self.terms.value:
-            detail = f"has {balance}, other orders may take {others}, needs {self.terms.value}"
+            detail = (
+                f"has {balance:,} units, other orders may take {others:,} units, needs"
+                f" {self.terms.value:,} units"
+            )
             return Verdict(name, False, Reason.BALANCE_LATER, detail)
         return Verdict(name, True)
 

@@ -4,6 +4,7 @@ A signature is a payment credential. The `repr` of `Signature` shows only its le
 get into a log or an error by accident; read `secret_bytes` for the bytes.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,39 +12,46 @@ from eth_account import Account
 from eth_keys.exceptions import BadSignature
 from eth_utils.exceptions import ValidationError
 
+from fastevm.payments.arguments import checked
 from fastevm.payments.authorization import Authorization, Kind, TypedMessage
 from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.reasons import Reason
 
+KEY_LENGTH: Final = 32  # bytes of a private key
 SECP256K1_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 ECDSA_LENGTH: Final = 65  # r, s and v of a key's signature
 LONGEST: Final = 4096  # bytes, for signatures of contract wallets
 
+_HEX: Final = re.compile("[0-9a-fA-F]+")
+_KEY_FORMATS: Final = "expected a private key as 64 hex digits, with or without 0x, or as 32 bytes"
 
+
+@checked
 class Signature:
     """A signature: ``r || s || v`` of a key, or arbitrary bytes of a contract wallet (ERC-1271)."""
 
     __slots__ = ("_raw",)
 
-    def __init__(self, raw: bytes) -> None:
-        if not 0 < len(raw) <= LONGEST:
-            raise InvalidTerms(f"signature: expected 1 to {LONGEST} bytes, found {len(raw)}")
-        self._raw = bytes(raw)
+    def __init__(self, signature: bytes) -> None:
+        found = len(signature)
+        if not 0 < found <= LONGEST:
+            raise InvalidTerms(f"signature: expected 1 to {LONGEST} bytes, found {found}")
+        self._raw = bytes(signature)
 
     @classmethod
-    def parse(cls, value: "str | bytes | Signature | Sequence[int]") -> "Signature":
+    def parse(cls, signature: "str | bytes | bytearray | Signature | Sequence[int]") -> "Signature":
         """Parses 0x-hex, bytes or ``(v, r, s)``. Raises InvalidTerms for anything else."""
-        if isinstance(value, Signature):
-            return value
-        if isinstance(value, str):
+        if isinstance(signature, Signature):
+            return signature
+        if isinstance(signature, str):
             try:
-                raw = bytes.fromhex(value.removeprefix("0x"))
+                raw = bytes.fromhex(signature.removeprefix("0x"))
             except ValueError:
                 raise InvalidTerms("signature: expected hex digits") from None
-        elif isinstance(value, bytes | bytearray):
-            raw = bytes(value)
+        elif isinstance(signature, bytes | bytearray):
+            raw = bytes(signature)
         else:
-            raw = _joined(value)
+            raw = _joined(signature)
         return cls(raw)
 
     @property
@@ -95,12 +103,36 @@ def _joined(value: Sequence[int]) -> bytes:
         raise InvalidTerms("signature: expected hex, bytes or three numbers (v, r, s)") from None
 
 
+def key_bytes(private_key: bytes | str, name: str = "private_key") -> bytes:
+    """Returns the 32 bytes of a private key. Raises InvalidTerms, whose text does not show the key.
+
+    ``name`` is the argument or variable that the text names.
+    """
+    if isinstance(private_key, str):
+        digits = private_key.strip().removeprefix("0x")
+        if not digits:
+            raise InvalidTerms(f"{name} is empty: {_KEY_FORMATS}")
+        if _HEX.fullmatch(digits) is None:
+            found = f"{len(digits)} characters that are not all hex digits"
+            raise InvalidTerms(f"{name}: {_KEY_FORMATS}, found {found}")
+        if len(digits) != 2 * KEY_LENGTH:
+            raise InvalidTerms(f"{name}: {_KEY_FORMATS}, found {len(digits)} hex digits")
+        key = bytes.fromhex(digits)
+    elif isinstance(private_key, bytes):
+        key = bytes(private_key)
+    else:
+        raise InvalidTerms(f"{name}: {_KEY_FORMATS}, found {type(private_key).__name__}")
+    if len(key) != KEY_LENGTH:
+        raise InvalidTerms(f"{name}: {_KEY_FORMATS}, found {len(key)} bytes")
+    if not 0 < int.from_bytes(key, "big") < SECP256K1_ORDER:
+        raise InvalidTerms(f"{name}: the number is not a private key: it is 0 or too large")
+    return key
+
+
+@checked
 def sign(message: TypedMessage, private_key: bytes | str) -> Signature:
     """Signs with ``private_key``; deterministic (RFC 6979), with low s."""
-    try:
-        signed = Account.sign_message(message.signable, private_key)
-    except (ValueError, TypeError, ValidationError):
-        raise InvalidTerms("private_key: expected 32 bytes of a valid key") from None
+    signed = Account.sign_message(message.signable, key_bytes(private_key))
     return Signature(bytes(signed.signature))
 
 

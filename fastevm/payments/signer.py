@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 from eth_account import Account
 from eth_account.typed_transactions.typed_transaction import TypedTransaction
-from eth_utils.exceptions import ValidationError
 from hexbytes import HexBytes
 
+from fastevm.payments.arguments import checked
 from fastevm.payments.errors import InvalidTerms
+from fastevm.payments.signatures import key_bytes
 
 
 class Signer(Protocol):
@@ -31,6 +32,7 @@ class Signer(Protocol):
         ...
 
 
+@checked
 class KeySigner:
     """Signs with a private key in memory; its `repr` shows only the address."""
 
@@ -38,10 +40,7 @@ class KeySigner:
     sign_seconds = 3.0
 
     def __init__(self, private_key: bytes | str) -> None:
-        try:
-            self._account = Account.from_key(private_key)
-        except (ValueError, TypeError, ValidationError):
-            raise InvalidTerms("private_key: expected 32 bytes of a valid key") from None
+        self._account = Account.from_key(key_bytes(private_key))
 
     @property
     def address(self) -> str:
@@ -50,7 +49,10 @@ class KeySigner:
 
     async def sign_transaction(self, fields: dict[str, Any]) -> bytes:
         """Returns the raw signed transaction."""
-        return bytes(self._account.sign_transaction(fields).raw_transaction)
+        try:
+            return bytes(self._account.sign_transaction(fields).raw_transaction)
+        except (TypeError, ValueError) as error:
+            raise InvalidTerms(f"fields: {error}") from None
 
     def __repr__(self) -> str:
         return f"<KeySigner of {self.address}>"

@@ -332,7 +332,10 @@ def _check_exposure(unit: UnitOfWork, order_id: str, exposure: Exposure) -> None
     ):
         unpaid = sum(int(row["value"]) for row in rows if not whose or row["payer"] == terms.payer)
         if most is not None and unpaid + terms.value > most:
-            text = f"{unpaid} units{whose} are unpaid; the limit is {most}"
+            text = (
+                f"{unpaid:,} units{whose} are unpaid; {terms.value:,} units more exceed the limit"
+                f" of {most:,} units"
+            )
             raise LimitReached(text, name)
 
 

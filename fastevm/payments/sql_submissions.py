@@ -114,7 +114,10 @@ class SqlSubmissions(SqlOrders):
         )  # fmt: skip
         taken = sum(int(row["value"]) for row in (*rows, *parts))
         if taken + value > most:
-            raise LimitReached(f"captured today: {taken} units, {value} more exceed {most}")
+            raise LimitReached(
+                f"captured today: {taken:,} units; {value:,} units more exceed the limit of"
+                f" {most:,} units"
+            )
 
     def move(
         self,

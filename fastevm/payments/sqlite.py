@@ -53,7 +53,7 @@ def store_errors(path: str) -> Iterator[None]:
         raise
     except sqlite3.OperationalError as error:
         raise StoreUnavailable(f"store {path}: {error}") from None
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OverflowError) as error:  # a number has more than 64 bits
         raise StoreError(f"store {path}: {error}") from None
 
 
@@ -231,8 +231,9 @@ def make_private(path: Path, own: Set[str]) -> None:
             beside = path.with_name(path.name + suffix)
             if beside.exists():
                 beside.chmod(OWNER_ONLY)
-    except OSError as error:
-        raise StoreError(f"store {path} cannot be opened: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        why = getattr(error, "strerror", None) or str(error)
+        raise StoreError(f"store {path} cannot be opened: {why}") from None
 
 
 def _check_is_own(path: Path, own: Set[str]) -> None:

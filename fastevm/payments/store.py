@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from fastevm.errors import install_command
+from fastevm.payments.arguments import checked
 from fastevm.payments.database import Database, Watch
 from fastevm.payments.errors import PaymentError, StoreError, StoreUnavailable
 from fastevm.payments.events import ChainLog, Checkpoint
@@ -30,7 +31,7 @@ from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
 from fastevm.payments.policy import Exposure
 from fastevm.payments.reasons import Reason
 from fastevm.payments.sql_store import SqlStore
-from fastevm.payments.sqlite import SqliteDatabase
+from fastevm.payments.sqlite import MEMORY, SqliteDatabase
 from fastevm.payments.states import State, Trigger
 
 SQLITE: Final = "sqlite:///"
@@ -474,6 +475,7 @@ class Store(OrderStore, SubmissionStore, LedgerStore, OutboxStore, Protocol):
         ...
 
 
+@checked
 def open_store(url: str = "sqlite:///payments.db", *, create: bool = True) -> Store:
     """Opens the store at a URL.
 
@@ -496,6 +498,8 @@ def open_store(url: str = "sqlite:///payments.db", *, create: bool = True) -> St
             wrong = "the store URL has no scheme"
         raise StoreError(f"{wrong}: expected {SQLITE}path or {POSTGRES[0]}host/name")
     path = url.removeprefix(SQLITE)
+    if path != MEMORY:
+        path = str(Path(path).absolute())  # errors name the file, whatever the current folder is
     if not create and not Path(path).exists():
         raise StoreError(f"store {path} does not exist")
     return SqlStore(SqliteDatabase(path))

@@ -6,6 +6,7 @@ Never type in a token's domain: USDC is named ``USD Coin`` on some chains and ``
 has addresses and the expected domains.
 """
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -16,6 +17,7 @@ from msgspec import Struct
 
 from fastevm.payments.amounts import LONGEST_SHOWN
 from fastevm.payments.amounts import amount as amount_of
+from fastevm.payments.arguments import check_members, checked
 from fastevm.payments.authorization import Domain, Kind, address
 from fastevm.payments.calls import (
     call_data,
@@ -92,6 +94,9 @@ def known(chain_id: int, token: str) -> KnownToken | None:
     return None
 
 
+_UNITS: Final = re.compile(r"(?<![\w.,])(\d{1,78}|\d{1,3}(?:,\d{3})+) units\b")
+
+
 class Money(NamedTuple):
     """Converts amounts of a token between units and text. Without a symbol, writes ``units``."""
 
@@ -113,10 +118,21 @@ class Money(NamedTuple):
         whole, point, decimals = self.decimal(units).partition(".")
         return f"{int(whole):,}{point}{decimals} {self.symbol or 'units'}"
 
+    def spelled(self, message: str) -> str:
+        """Formats the amounts of a message: replaces ``2500000 units`` with ``2.50 USDC``."""
+        return _UNITS.sub(lambda found: self.text(int(found[1].replace(",", ""))), message)
+
+
+def money_at(chain_id: int, token: str) -> Money:
+    """Returns the format for amounts of a known token; of any other token, that of its units."""
+    row = known(chain_id, token)
+    return Money("", 0) if row is None else Money(row.symbol, row.decimals)
+
 
 EIP_3009: Final = (Kind.RECEIVE, Kind.TRANSFER)
 
 
+@checked
 class Token(Struct, frozen=True):
     """A token as read from its contract.
 
@@ -129,6 +145,9 @@ class Token(Struct, frozen=True):
     decimals: int
     long_signatures: bool
     kinds: tuple[Kind, ...] = EIP_3009
+
+    def __post_init__(self) -> None:
+        check_members(self)
 
     @classmethod
     async def of(cls, node: NodeClient, token: str) -> "Token":

@@ -17,12 +17,17 @@ from typing import Any, Final
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from fastevm.payments.arguments import checked
 from fastevm.payments.errors import VaultError
 
 KEY_VARIABLE: Final = "FASTEVM_PAYMENTS_KEY"
 KEY_LENGTH: Final = 32  # bytes
 MOST_KEYS: Final = 16
 
+_FORMATS: Final = (
+    f"expected base64 of {KEY_LENGTH} bytes (44 characters, as 'fastevm pay rotate-keys --new'"
+    f" prints) or {2 * KEY_LENGTH} hex digits; commas separate several keys"
+)
 _HEX: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _FORMAT: Final = b"\x01"
 _ID_LENGTH: Final = 8
@@ -37,6 +42,7 @@ class SealContext(str):
     older: str = ""
 
 
+@checked
 class Vault:
     """A ring of keys. Its repr and errors show neither keys nor contents."""
 
@@ -55,12 +61,14 @@ class Vault:
         A key is base64 of 32 bytes, as `new_key` returns it, or 64 hex digits. Blank parts are
         ignored.
         """
-        text = os.environ.get(variable, "")
-        parts = [(part.strip(), at) for at, part in enumerate(text.split(","), 1) if part.strip()]
-        if not parts:
+        text = os.environ.get(variable)
+        if text is None:
             raise VaultError(
                 f"{variable} is not set: set it to the output of 'fastevm pay rotate-keys --new'"
             )
+        parts = [(part.strip(), at) for at, part in enumerate(text.split(","), 1) if part.strip()]
+        if not parts:
+            raise VaultError(f"{variable} is empty: {_FORMATS}")
         return cls([_decoded(part, variable, at) for part, at in parts])
 
     def seal(self, secret: bytes, context: str) -> bytes:
@@ -123,8 +131,4 @@ def _decoded(part: str, variable: str, at: int) -> bytes:
         key = base64.b64decode(part, validate=True)
         if len(key) == KEY_LENGTH:
             return key
-    raise VaultError(
-        f"{variable}: key {at} has {len(part)} characters and is no key: expected base64 of "
-        f"{KEY_LENGTH} bytes (44 characters, as 'fastevm pay rotate-keys --new' prints) or "
-        f"{2 * KEY_LENGTH} hex digits; commas separate several keys"
-    )
+    raise VaultError(f"{variable}: key {at} has {len(part)} characters and is no key: {_FORMATS}")

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from fastevm.payments.arguments import checked
 from fastevm.payments.errors import NodeRefusal, NodeUnreachable
 from fastevm.payments.node import NodeClient
 from fastevm.payments.preflight import Report, Verdict
@@ -68,6 +69,7 @@ class Due:
         return None if every else ids
 
 
+@checked
 class Watcher:
     """Checks orders when the node reports a change that may change their verdicts.
 

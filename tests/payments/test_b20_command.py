@@ -89,7 +89,7 @@ async def test_too_much_is_shown_exported_and_refunded(base: B20Market, pay: Com
     await merchant.reconcile()
     code, output = await pay("show", "order-1")
     assert code == 0 and "captured 1.50 LUSD, refunded 0.00 LUSD" in output
-    assert "overpaid: received 1500000 units, 500000 too much" in output
+    assert "overpaid: received 1.50 LUSD, 0.50 LUSD too much" in output
     refund = ("refund", "order-1", "--amount", "0.5", "--id", "excess", "--timeout", "0")
     code, output = await pay(*refund)
     assert code == 0 and "order-1/refund/excess of 0.50 LUSD is requested" in output

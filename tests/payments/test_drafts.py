@@ -42,7 +42,7 @@ async def test_other_terms_are_an_error_that_shows_both(
     first = await merchant.draft("order-1", payer, VALUE, hold=hold)
     assert await merchant.draft("order-1", payer, VALUE, hold=hold) == first
     other: dict[str, tuple[dict[str, Any], str]] = {
-        "value": ({"value": 7}, f"value {VALUE}, asked 7"),
+        "value": ({"value": 7}, f"value {VALUE:,} units, asked 7 units"),
         "payer": (
             {"payer": still.stranger.address},
             f"payer {payer}, asked {still.stranger.address}",

@@ -70,7 +70,7 @@ async def test_refunds_in_parts_never_pass_what_was_captured(still: Market) -> N
     await asked(merchant, VALUE // 2, refund_id="first")
     await asked(merchant, VALUE // 2, refund_id="first")
     await asked(merchant, VALUE // 4, refund_id="second")
-    with pytest.raises(LimitReached, match=f"{VALUE // 4} units"):
+    with pytest.raises(LimitReached, match=f"{VALUE // 4:,} units"):
         await asked(merchant, VALUE // 2, refund_id="third")
     with pytest.raises(LimitReached, match="use another id"):
         await asked(merchant, VALUE // 8, refund_id="first")
@@ -97,7 +97,7 @@ async def test_processes_that_refund_at_once_refund_once(still: Market) -> None:
 async def test_without_an_id_an_order_is_refunded_once(still: Market) -> None:
     merchant = await paid(still)
     await asked(merchant, VALUE // 4)
-    text = f"already refunded {VALUE // 4} units as 'order-1/refund' .requested."
+    text = f"already refunded {VALUE // 4:,} units as 'order-1/refund' .requested."
     for amount in (None, VALUE // 4, VALUE // 2):
         for item in (merchant, still.merchant()):
             with pytest.raises(AlreadyRefunded, match=text):

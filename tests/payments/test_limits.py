@@ -48,7 +48,7 @@ async def test_processes_that_accept_together_keep_the_limit(still: Market, limi
     )
     refused = [end for end in ends if isinstance(end, LimitReached)]
     assert len(refused) == 9, ends
-    assert all("3000000 units" in str(end) for end in refused)
+    assert all("3,000,000 units" in str(end) for end in refused)
     assert await many[0].exposure() == 3 * VALUE
     states = [order.state for order in await many[0].orders()]
     assert states.count(State.STORED) == 3

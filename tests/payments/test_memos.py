@@ -87,7 +87,9 @@ async def test_too_little_is_not_paid_until_the_rest_comes(base: B20Market) -> N
     order = await drafted(base, merchant)
     base.pay(order, VALUE - 7)
     assert await seen(merchant) == (State.DRAFTED, Reason.UNDERPAID)
-    assert (await merchant.order("order-1")).detail == f"received {VALUE - 7} of {VALUE} units"
+    assert (
+        await merchant.order("order-1")
+    ).detail == f"received {VALUE - 7:,} units of {VALUE:,} units"
     with pytest.raises(IllegalTransition):
         await merchant.refund("order-1")
     await merchant.reconcile()
@@ -119,7 +121,7 @@ async def test_too_much_is_paid_and_the_rest_can_be_refunded(base: B20Market) ->
     base.pay(await drafted(base, merchant), VALUE + 9)
     assert await seen(merchant) == (State.PAID, Reason.OVERPAID)
     order = await merchant.order("order-1")
-    assert order.detail == f"received {VALUE + 9} units, 9 too much"
+    assert order.detail == f"received {VALUE + 9:,} units, 9 units too much"
     assert await refunded(base, merchant, 9, refund_id="excess") == 9
     assert (await merchant.order("order-1")).paid
     assert await refunded(base, merchant, refund_id="all") == VALUE
@@ -137,7 +139,7 @@ async def test_a_second_payment_is_the_payers_money(base: B20Market) -> None:
     assert (await merchant.order("order-1")).settlement == settlement
     assert (await merchant.amounts("order-1")).refundable == 2 * VALUE
     assert await refunded(base, merchant, VALUE) == VALUE
-    with pytest.raises(LimitReached, match=f"{VALUE} units"):
+    with pytest.raises(LimitReached, match=f"{VALUE:,} units"):
         await merchant.refund("order-1", VALUE + 1, refund_id="more")
 
 
@@ -157,7 +159,7 @@ async def test_money_after_the_window_does_not_pay_and_can_be_refunded(base: B20
     base.pay(order, VALUE)
     assert await seen(merchant) == (State.EXPIRED, Reason.PAID_LATE)
     found = await merchant.order("order-1")
-    assert found.detail == f"received {VALUE} units after the order expired"
+    assert found.detail == f"received {VALUE:,} units after the order expired"
     assert (await merchant.amounts("order-1")).refundable == VALUE
     assert await refunded(base, merchant) == VALUE
     assert (await merchant.order("order-1")).state is State.EXPIRED
@@ -181,7 +183,7 @@ async def test_a_rest_that_comes_late_does_not_pay(base: B20Market) -> None:
     base.mine(seconds=order.authorization.terms.valid_before - base.now)
     base.pay(order, VALUE - 4)
     assert await seen(merchant) == (State.EXPIRED, Reason.PAID_LATE)
-    assert (await merchant.order("order-1")).detail.endswith("expired and 4 before")
+    assert (await merchant.order("order-1")).detail.endswith("expired and 4 units before")
     assert await refunded(base, merchant) == VALUE
 
 
@@ -265,7 +267,7 @@ async def test_only_money_at_the_merchants_depth_is_refunded(base: B20Market) ->
     base.mine(2)
     assert await seen(merchant) == (State.PAID, None)
     base.pay(order, VALUE)
-    with pytest.raises(LimitReached, match=f"{VALUE} units"):
+    with pytest.raises(LimitReached, match=f"{VALUE:,} units"):
         await merchant.refund("order-1", 2 * VALUE, until=MovementState.REQUESTED)
     base.mine(2)
     await merchant.refund("order-1", 2 * VALUE, until=MovementState.REQUESTED)

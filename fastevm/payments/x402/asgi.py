@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import replace
 from typing import Any, Final
 
+from fastevm.payments.arguments import checked
 from fastevm.payments.x402.bodies import AnswerBody, BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall
@@ -26,6 +27,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
+@checked
 class PaymentMiddleware:
     """Charges for the routes of an ASGI application."""
 

@@ -20,11 +20,13 @@ from functools import partial
 from typing import Any, Final
 
 from fastevm.core.primitives.replace import replace
+from fastevm.payments.arguments import check_members, checked
 from fastevm.payments.calls import balance_data, state_data
 from fastevm.payments.chain import Chain
 from fastevm.payments.errors import (
     DuplicateOrder,
     IllegalTransition,
+    InvalidTerms,
     NodeRefusal,
     NodeUnreachable,
     PaymentError,
@@ -89,7 +91,11 @@ class Rules:
     preconfirmed: bool = True
     most_gas: int = 500_000
 
+    def __post_init__(self) -> None:
+        check_members(self)
 
+
+@checked
 class ChainSettler:
     """Collects payments of some tokens on one chain. Use its account for nothing else."""
 
@@ -106,7 +112,7 @@ class ChainSettler:
         clock: Callable[[], float] = time.time,
     ) -> None:
         if not tokens or len({token.domain.chain_id for token in tokens}) != 1:
-            raise ValueError("tokens: expected at least one, all on the same chain")
+            raise InvalidTerms("tokens: expected at least one, all on the same chain")
         self.node, self.vault, self.signer = node, vault, signer
         self.chain_id = tokens[0].domain.chain_id
         self.store = store.scoped(f"x402/{self.chain_id}")

@@ -15,6 +15,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, Self
 
+from fastevm.payments.arguments import checked
+from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.x402 import networks, reasons
 from fastevm.payments.x402.chain_settler import ChainSettler
 from fastevm.payments.x402.claims import Claim, Scheme
@@ -54,13 +56,14 @@ class Engine(Protocol):
         ...
 
 
+@checked
 class Facilitator(AsyncClosing):
     """Verifies and settles payments on one or more chains."""
 
     def __init__(self, settlers: Sequence[ChainSettler], schemes: Sequence[Scheme] = ()) -> None:
         self.settlers = {settler.chain_id: settler for settler in settlers}
         if len(self.settlers) != len(settlers):
-            raise ValueError("settlers: expected at most one per chain")
+            raise InvalidTerms("settlers: expected at most one per chain")
         self.schemes: Mapping[str, Scheme] = {scheme.name: scheme for scheme in (*schemes, Exact())}
         self._resources: dict[str, Json] = {}
         self._tending: list[asyncio.Task[None]] = []

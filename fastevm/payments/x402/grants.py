@@ -9,20 +9,22 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 from pathlib import Path
-from sqlite3 import Connection, connect
-from typing import Final, Protocol
+from sqlite3 import Connection, IntegrityError, connect
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
 from fastevm.core.primitives.replace import replace
+from fastevm.payments.arguments import checked
+from fastevm.payments.errors import StoreError, UnreadableRow
 from fastevm.payments.hidden import hiding
-from fastevm.payments.sqlite import make_private
+from fastevm.payments.sqlite import make_private, store_errors
 from fastevm.payments.x402.reasons import Unavailable
 
 MOST_GRANTS: Final = 100_000  # kept in memory
@@ -115,6 +117,7 @@ class GrantsFull(Unavailable):
     """The store of grants is full. Nothing was charged, and the answer is status 503."""
 
 
+@checked
 class MemoryGrants:
     """Grants in the memory of one process. After a restart a paid answer cannot be sent again.
 
@@ -238,16 +241,18 @@ OWN_TABLES: Final = frozenset({"payments", "grants"})  # "grants": of older vers
 _INSERT: Final = f"INTO payments VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
+@checked
 class FileGrants:
     """Grants in an SQLite file, shared by the processes of a server and kept over restarts.
 
-    The file is readable by its owner only: it contains paid answers.
+    The file is readable by its owner only: it contains paid answers. Methods raise StoreError, or
+    StoreUnavailable if a retry may help.
     """
 
     def __init__(self, path: Path | str, *, clock: Callable[[], float] = time.time) -> None:
         self.path, self._clock, self._swept = str(path), clock, 0.0
         make_private(Path(path), OWN_TABLES)
-        with closing(self._open()) as connection, connection:
+        with self._open() as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("DROP TABLE IF EXISTS grants")  # the table of an older version
             connection.execute(
@@ -258,17 +263,27 @@ class FileGrants:
                 " status INTEGER, headers TEXT, body BLOB)"
             )
 
-    def _open(self) -> Connection:
-        return connect(self.path, timeout=BUSY_SECONDS)
+    @contextmanager
+    def _open(self) -> Iterator[Connection]:
+        """A connection; what it writes is committed when the block ends without an error."""
+        try:
+            with (
+                store_errors(self.path),
+                closing(connect(self.path, timeout=BUSY_SECONDS)) as connection,
+                connection,
+            ):
+                yield connection
+        except IntegrityError as error:  # another program altered the table
+            raise StoreError(f"store {self.path}: {error}") from None
 
     def get(self, key: str) -> Grant | None:
         """Returns the grant of a payment."""
-        with closing(self._open()) as connection:
+        with self._open() as connection:
             return self._read(connection, key)
 
     def add(self, grant: Grant) -> Grant | None:
         """Adds a grant. If the key exists, returns the existing grant unchanged."""
-        with closing(self._open()) as connection, connection:
+        with self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
             known = self._read(connection, grant.key)
             if known is None:
@@ -278,7 +293,7 @@ class FileGrants:
 
     def put(self, grant: Grant, holder: str, proved: int | None = None) -> bool:
         """Replaces the stored grant if ``holder`` holds it. Returns whether it did."""
-        with closing(self._open()) as connection, connection:
+        with self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
             known = self._read(connection, grant.key)
             if known is None or not _replaceable(known, holder, proved):
@@ -288,12 +303,12 @@ class FileGrants:
 
     def drop(self, key: str, holder: str) -> None:
         """Deletes a grant if ``holder`` holds it."""
-        with closing(self._open()) as connection, connection:
+        with self._open() as connection:
             connection.execute("DELETE FROM payments WHERE key = ? AND holder = ?", (key, holder))
 
     def renew(self, key: str, holder: str, since: float) -> None:
         """Sets ``since`` of a grant, and nothing else, if ``holder`` holds it."""
-        with closing(self._open()) as connection, connection:
+        with self._open() as connection:
             connection.execute(
                 "UPDATE payments SET since = ? WHERE key = ? AND holder = ?", (since, key, holder)
             )
@@ -316,13 +331,22 @@ class FileGrants:
         ).fetchone()
         if row is None:
             return None
-        members = dict(zip(_COLUMNS, row, strict=True))
-        status, headers, body = (members.pop(name) for name in ("status", "headers", "body"))
-        reply = None
-        if status is not None:
-            reply = Reply(status, [(name, value) for name, value in json.loads(headers)], body)
-        grant = Grant(**{**members, "phase": Phase(members["phase"]), "reply": reply})
+        try:
+            grant = _grant(row)
+        except (TypeError, ValueError) as error:
+            text = f"store {self.path}: the grant {key[:80]} cannot be read: {type(error).__name__}"
+            raise UnreadableRow(text) from None
         return without_long_copy(grant, self._clock())
+
+
+def _grant(row: Sequence[Any]) -> Grant:
+    """Returns the grant of a row. Raises TypeError or ValueError if a value is damaged."""
+    members = dict(zip(_COLUMNS, row, strict=True))
+    status, headers, body = (members.pop(name) for name in ("status", "headers", "body"))
+    reply = None
+    if status is not None:
+        reply = Reply(status, [(name, value) for name, value in json.loads(headers)], body)
+    return Grant(**{**members, "phase": Phase(members["phase"]), "reply": reply})
 
 
 def _replaceable(known: Grant, holder: str, proved: int | None) -> bool:

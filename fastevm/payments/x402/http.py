@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from fastevm.payments.arguments import checked
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.facilitator import Facilitator
 from fastevm.payments.x402.hold_routes import HoldRoutes
@@ -41,6 +42,7 @@ LONGEST_CLAIM: Final = 255  # characters of an Idempotency-Key
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+@checked
 def application(facilitator: Facilitator, token: str | None = None) -> web.Application:
     """Returns the web application. ``token``: the bearer token that callers must send, if any."""
     host = _Host(facilitator)

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from fastevm.payments.amounts import UINT256_MAX
+from fastevm.payments.arguments import check_members, checked
 from fastevm.payments.authorization import address
 from fastevm.payments.errors import InvalidTerms, PaymentError
 from fastevm.payments.hidden import hiding
@@ -32,6 +33,8 @@ DEEPEST: Final = 32  # levels of JSON nesting
 EXACT: Final = "exact"
 AUTH_CAPTURE: Final = "auth-capture"
 AUTHORIZATION: Final = "authorization"  # the member of a payload that the payer signs
+
+JSON_NAMES: Final = {"pay_to": "payTo", "max_timeout": "maxTimeoutSeconds"}
 
 Json = dict[str, Any]
 
@@ -98,6 +101,7 @@ class Resource(Struct, frozen=True, kw_only=True):
         return {name: value for name, value in members.items() if value}
 
 
+@checked
 class Requirements(Struct, frozen=True, kw_only=True):
     """An offer: ``amount`` units of ``asset`` to ``pay_to``, within ``max_timeout`` seconds."""
 
@@ -110,12 +114,13 @@ class Requirements(Struct, frozen=True, kw_only=True):
     extra: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
+        check_members(self)
         force_setattr(self, "asset", address(self.asset, "asset"))
-        force_setattr(self, "pay_to", address(self.pay_to, "payTo"))
-        if isinstance(self.amount, bool) or not 0 <= self.amount <= UINT256_MAX:
+        force_setattr(self, "pay_to", address(self.pay_to, "pay_to"))
+        if not 0 <= self.amount <= UINT256_MAX:
             raise InvalidTerms("amount: expected 0 to 2**256 - 1")
         if not 0 < self.max_timeout <= LONGEST_TIMEOUT:
-            raise InvalidTerms(f"maxTimeoutSeconds: expected 1 to {LONGEST_TIMEOUT}")
+            raise InvalidTerms(f"max_timeout: expected 1 to {LONGEST_TIMEOUT}")
 
     @property
     def network(self) -> str:
@@ -141,7 +146,8 @@ class Requirements(Struct, frozen=True, kw_only=True):
                 extra=as_object(members.get("extra") or {}, "extra"),
             )
         except InvalidTerms as error:
-            raise Malformed(str(error)) from None
+            name, _, rest = str(error).partition(":")
+            raise Malformed(f"{JSON_NAMES.get(name, name)}:{rest}") from None
 
     def show(self) -> Json:
         """Returns the JSON of version 2."""
@@ -175,6 +181,7 @@ class Requirements(Struct, frozen=True, kw_only=True):
         }
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payment:
     """A payment as the payer sends it. ``accepted``: the chosen offer, in version 2 only.
@@ -197,6 +204,7 @@ class Payment:
     )  # may contain the secret id
 
     def __post_init__(self) -> None:
+        check_members(self)
         payload = read_payload(self.payload)
         signed = payload[AUTHORIZATION]
         object.__setattr__(self, "payload", payload)

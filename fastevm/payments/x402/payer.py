@@ -18,12 +18,14 @@ from typing import Any, Final, NamedTuple
 
 import aiohttp
 
+from fastevm.payments.arguments import checked
 from fastevm.payments.authorization import Authorization, Domain, Kind, Terms, address
 from fastevm.payments.errors import PaymentError
 from fastevm.payments.escrow import V1_0, V1_1, PaymentInfo
 from fastevm.payments.hidden import hiding
-from fastevm.payments.signatures import sign
+from fastevm.payments.signatures import key_bytes, sign
 from fastevm.payments.signer import KeySigner
+from fastevm.payments.tokens import money_at
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.messages import (
     AUTH_CAPTURE,
@@ -72,6 +74,7 @@ class PaymentPending(PaymentError):
         self.url, self.presented, self.answer = url, presented, answer
 
 
+@checked
 class Payer:
     """Pays with a key. ``most``: maximum units of one payment, by asset."""
 
@@ -84,8 +87,8 @@ class Payer:
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.address = KeySigner(private_key).address
-        self._key, self._clock = private_key, clock
+        self._key, self._clock = key_bytes(private_key), clock
+        self.address = KeySigner(self._key).address
         self.most = {address(asset, "asset"): limit for asset, limit in most.items()}
 
     def pay(self, headers: Mapping[str, str], body: bytes) -> Presented:
@@ -107,8 +110,11 @@ class Payer:
                 return self._presented(offer, required, version)
             if served and len(refused) < MOST_NAMED:
                 limit = self.most.get(offer.asset)
-                limited = "no limit is set" if limit is None else f"the limit is {limit}"
-                refused.append(f"{offer.amount} units of {offer.asset}, where {limited}")
+                money = money_at(offer.chain_id, offer.asset)
+                limited = (
+                    "no limit is set" if limit is None else f"the limit is {money.text(limit)}"
+                )
+                refused.append(f"{money.text(offer.amount)} of {offer.asset}, where {limited}")
         offers = f": {'; '.join(refused)}" if refused else ""
         raise NothingToPay(f"no offer is in an accepted asset and within its limit{offers}")
 

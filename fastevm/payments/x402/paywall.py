@@ -18,6 +18,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from fastevm.payments.arguments import check_members, checked
+from fastevm.payments.errors import InvalidTerms, StoreError
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.auth_capture import dated, dated_as
 from fastevm.payments.x402.bodies import LONGEST_REQUEST
@@ -71,8 +73,9 @@ class Sale(Struct, frozen=True):
     upfront: bool = False
 
     def __post_init__(self) -> None:
+        check_members(self)
         if not self.offers:
-            raise ValueError("offers: expected at least one, or nobody can pay")
+            raise InvalidTerms("offers: expected at least one, or nobody can pay")
 
 
 Price = Sale | Callable[[Request], Awaitable[Sale]]
@@ -81,6 +84,7 @@ Price = Sale | Callable[[Request], Awaitable[Sale]]
 _NEVER_IN_PATHS: Final = re.compile(r"[?#%{}\x00-\x1f]")
 
 
+@checked
 class Paywall:
     """Charges for routes. ``routes`` maps ``"GET /path"`` or ``"/prefix/*"`` to a sale.
 
@@ -209,7 +213,7 @@ class Paywall:
             return await self._sold_to(request, sale, payment, offer, run)
         except Malformed as error:
             return as_json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
-        except Unavailable as error:
+        except (Unavailable, StoreError) as error:  # also of the grants
             log.warning("a payment could not be processed: %s", error)
             return later({"error": reasons.SETTLE_ERROR})
 
@@ -311,15 +315,15 @@ def _pattern(route: str) -> tuple[str, re.Pattern[str]]:
     """
     method, _, path = route.rpartition(" ")
     if not path.startswith("/"):
-        raise ValueError(f"route {route!r}: expected a path, or a method and a path")
+        raise InvalidTerms(f"routes: route {route!r}: expected a path, or a method and a path")
     method = method or ANY
     if _TOKEN.fullmatch(method) is None or "|" in method:
-        raise ValueError(f"route {route!r}: {method!r} is not an HTTP method")
+        raise InvalidTerms(f"routes: route {route!r}: {method!r} is not an HTTP method")
     if method.upper() == "HEAD":
-        raise ValueError(f"route {route!r}: servers answer HEAD as GET, so sell GET")
+        raise InvalidTerms(f"routes: route {route!r}: servers answer HEAD as GET, so sell GET")
     if found := _NEVER_IN_PATHS.search(path):
         text = "paths are compared decoded and without a query, and * is the only placeholder"
-        raise ValueError(f"route {route!r}: {found[0]!r} matches no path: {text}")
+        raise InvalidTerms(f"routes: route {route!r}: {found[0]!r} matches no path: {text}")
     path = _collapsed(path)
     method = method.upper() if method.upper() in METHODS else method
     parts = (re.escape(part) for part in path.rstrip("/").split("*"))

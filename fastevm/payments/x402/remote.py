@@ -8,6 +8,7 @@ from typing import Any, Final
 import aiohttp
 
 from fastevm.core.primitives.replace import replace
+from fastevm.payments.arguments import checked
 from fastevm.payments.hidden import unchained
 from fastevm.payments.node import address_of_node
 from fastevm.payments.x402 import networks, reasons
@@ -33,6 +34,7 @@ VERIFY_SECONDS: Final = 15.0
 SETTLE_SECONDS: Final = 90.0
 
 
+@checked
 class RemoteFacilitator:
     """Calls a facilitator of any vendor. Sends ``headers``, such as ``Authorization``, each time.
 

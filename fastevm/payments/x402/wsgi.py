@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from wsgiref.util import application_uri
 
+from fastevm.payments.arguments import checked
 from fastevm.payments.x402.bodies import AnswerBody, BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall
@@ -27,6 +28,7 @@ Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 Result = TypeVar("Result")
 
 
+@checked
 class LoopThread:
     """An event loop in a thread, for an engine in a program without a loop."""
 
@@ -46,6 +48,7 @@ class LoopThread:
         self.loop.close()
 
 
+@checked
 class PaymentMiddleware:
     """Charges for the routes of a WSGI application; paid answers are not streamed."""
 

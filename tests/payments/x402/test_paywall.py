@@ -310,7 +310,7 @@ async def test_a_payer_pays_only_what_it_may(town: Street) -> None:
         aiohttp.ClientSession() as session,
     ):
         with pytest.raises(
-            NothingToPay, match=f"{PRICE} units of .*, where the limit is {PRICE - 1}"
+            NothingToPay, match=r"0.01 USDC of .*, where the limit is 0.009999 USDC"
         ):
             await stingy.get(session, url + "/weather")
 

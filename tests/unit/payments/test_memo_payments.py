@@ -52,12 +52,17 @@ def pay(store: Store, at: int, amount: int, *, timestamp: int | None = 999, **ch
     ("found", "state", "reason", "words"),
     [
         (Received(), State.DRAFTED, None, ""),
-        (Received(4), State.DRAFTED, Reason.UNDERPAID, "received 4 of 10 units"),
+        (Received(4), State.DRAFTED, Reason.UNDERPAID, "received 4 units of 10 units"),
         (Received(4, 6), State.EXPIRED, Reason.PAID_LATE, "6 units after the order expired and 4"),
         (Received(0, 10), State.EXPIRED, Reason.PAID_LATE, "10 units after the order expired"),
         (Received(10, 0, DONE), State.PAID, None, ""),
-        (Received(13, 0, DONE), State.CAPTURED, Reason.OVERPAID, "received 13 units, 3 too much"),
-        (Received(10, 2, DONE), State.PAID, Reason.OVERPAID, "received 12 units, 2 too much"),
+        (
+            Received(13, 0, DONE),
+            State.CAPTURED,
+            Reason.OVERPAID,
+            "received 13 units, 3 units too much",
+        ),
+        (Received(10, 2, DONE), State.PAID, Reason.OVERPAID, "received 12 units, 2 units too much"),
     ],
 )
 def test_an_amount_that_is_not_the_orders_has_a_reason(

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from fastevm.payments import open_store
-from fastevm.payments.errors import StoreError, StoreUnavailable
+from fastevm.payments.errors import StoreError, StoreUnavailable, UnreadableRow
 from fastevm.payments.sqlite import SqliteDatabase
-from fastevm.payments.x402.grants import FileGrants
+from fastevm.payments.x402.grants import FileGrants, Grant
 
 
 def store_at(path: Path) -> None:
@@ -105,3 +106,39 @@ def test_a_damaged_file_and_a_closed_store_are_errors_of_the_store(tmp_path: Pat
         database.read("SELECT 1")
     with pytest.raises(StoreError, match="closed database"), database.transaction():
         pass
+
+
+def test_errors_of_a_file_of_grants_are_errors_of_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "grants.db"
+    grants = FileGrants(path)
+    now = time.time()
+    grant = Grant(
+        key="a", request="r", payload="p", secret="s", claim="c", holder="h", since=now,
+        expires=now + 600,
+    )  # fmt: skip
+    assert grants.add(grant) is None and grants.get("a") == grant
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE payments SET phase = 'odd'")
+    with pytest.raises(UnreadableRow, match=r"store .*grants\.db: the grant a cannot be read"):
+        grants.get("a")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE payments SET phase = 'given', status = 200, headers = '[1]'")
+    with pytest.raises(UnreadableRow):
+        grants.get("a")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP TABLE payments")
+        connection.execute("CREATE TABLE payments (key TEXT PRIMARY KEY CHECK (key = 'b'))")
+    calls = [
+        lambda: grants.get("a"),
+        lambda: grants.add(grant),
+        lambda: grants.put(grant, "h"),
+        lambda: grants.drop("a", "h"),
+        lambda: grants.renew("a", "h", now),
+    ]
+    for call in calls:
+        with pytest.raises(StoreError, match=r"store .*grants\.db: "):
+            call()
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 8000)
+    for call in calls:
+        with pytest.raises(StoreError, match=r"store .*grants\.db: "):
+            call()

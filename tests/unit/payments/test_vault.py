@@ -64,7 +64,7 @@ def test_blank_parts_of_a_pasted_list_of_keys_are_ignored(
     assert repr(Vault.from_environment()) == "<Vault of 2 keys>"
     for blank in (",", " , ,\n"):
         monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", blank)
-        with pytest.raises(VaultError, match="is not set"):
+        with pytest.raises(VaultError, match="is empty"):
             Vault.from_environment()
 
 
