@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from fastevm.bench.node.launch import NodeProcess
-from fastevm.payments import new_key
+from fastevm.payments import new_key, open_store
+from fastevm.payments.store import every_order
 from tests.shared_data import ROOT
 
 PAGE = (ROOT / "examples/MERCHANT_FIRST_HOUR.md").read_text()
@@ -30,6 +31,18 @@ def pay(command: str, folder: Path, node: str) -> str:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def recipients_in(path: Path) -> set[str]:
+    """Who was paid, in all shops of a store."""
+    store = open_store(f"sqlite:///{path}", create=False)
+    try:
+        shops = [store.scoped(name) for name in store.shops()]
+        return {
+            order.authorization.terms.recipient for shop in shops for order in every_order(shop)
+        }
+    finally:
+        store.close()
 
 
 def test_every_program_and_command_runs(tmp_path: Path) -> None:
@@ -60,8 +73,12 @@ def test_every_program_and_command_runs(tmp_path: Path) -> None:
     finally:
         node.stop()
     assert f"{order_id}  paid" in output[0] and "FAIL" not in output[1]
-    assert f"{order_id}/refund/lamp of 2.50 USDC is final" in output[3]
+    assert f"{order_id}/refund/late delivery of 1.00 USDC is final" in output[3]
     assert output[4].count(",USDC,0.01,") == 2, "the sales of the paywall"
+    recipients = [recipients_in(tmp_path / name) for name in ("orders.db", "till.db")]
+    assert recipients[0] and recipients[1] and recipients[0].isdisjoint(recipients[1])
+    reasons = re.findall(r'refund_id="(.+?)"', PAGE) + re.findall(r"pay refund .*--id '(.+)'", PAGE)
+    assert len(reasons) == len(set(reasons)) == 2, "each refund of the page has its own reason"
     assert printed.count("captured 12.50 USDC refunded 2.50 USDC") == 2
     assert printed.count('200 {"weather": "sunny"}') == 2
 

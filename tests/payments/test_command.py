@@ -4,6 +4,7 @@ import base64
 import csv
 import io
 import socket
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from fastevm.node import Mining, dev_node
 from fastevm.payments import (
     Authorization,
     CaptureRefused,
+    DeliveryState,
+    DuplicateOrder,
     Merchant,
     MovementState,
     NodeClient,
@@ -27,7 +30,9 @@ from fastevm.payments import (
     new_key,
     open_store,
 )
+from fastevm.payments.calls import balance_data
 from fastevm.payments.store_key import check_key, rotate
+from fastevm.payments.tokens import Money
 from fastevm.payments.webhooks import SECRET_PREFIX
 from tests.max_wait import MAX_WAIT
 
@@ -150,6 +155,56 @@ async def test_an_order_is_captured_voided_and_refunded(still: Market, pay: Comm
     assert code == 0 and "is voided" in output
     assert (await pay("void", "order-2"))[0] == 1
     assert (await pay("refund", "order-2"))[0] == 1
+
+
+async def test_refunds_show_in_the_list(still: Market, pay: Command) -> None:
+    merchant = await paid(still)
+
+    async def refund(amount: str) -> None:
+        code, output = await pay(
+            "refund", "order-1", "--amount", amount, "--id", amount, "--timeout", "0"
+        )
+        assert code == 0, output
+        still.mine()
+        await merchant.reconcile()
+
+    assert "refunded" not in (await pay("list"))[1]
+    await refund("0.25")
+    _, output = await pay("list")
+    assert output.split()[1] == "paid" and "refunded 0.25 USDC" in output
+    assert "state       paid\n" in (await pay("show", "order-1"))[1]
+    assert (await pay("list", "--state", "refunded"))[1] == ""
+    await refund("0.75")
+    for words in ((), ("--state", "refunded"), ("--state", "drafted", "--state", "refunded")):
+        _, output = await pay("list", *words)
+        assert output.split()[1] == "refunded" and "refunded 1.00 USDC" in output
+    assert "refunded 1,000,000 units" in (await pay("list", "--raw"))[1]
+    assert "state       refunded\n" in (await pay("show", "order-1"))[1]
+    assert (await pay("list", "--state", "paid"))[1] == ""
+    code, output = await pay("refund", "order-1", "--amount", "0.10", "--id", "x")
+    assert (code, output) == (1, "nothing can be refunded, not 0.10 USDC\n")
+
+
+async def test_amounts_in_refusals_have_the_decimals_of_the_token(
+    still: Market, pay: Command
+) -> None:
+    merchant = still.merchant()
+    await still.stored(merchant)
+    data = "0x" + balance_data(still.payer.address).hex()
+    call = {"to": still.token.token, "data": data}
+    balance = int(await merchant.node.call("eth_call", call, "latest"), 16)
+    await merchant.draft("order-2", still.payer.address, balance + VALUE)
+    order = await merchant.order("order-2")
+    await merchant.accept("order-2", still.signed(order))
+    code, output = await pay("capture", "order-2")
+    token = Money("USDC", 6)
+    assert code == 1 and "balance: has" in output, output
+    assert f"has {token.text(balance)}, needs {token.text(balance + VALUE)}" in output
+    assert "units" not in output
+    with pytest.raises(CaptureRefused, match=r"units, needs .* units"):  # the token is not known
+        await merchant.capture("order-2")
+    with pytest.raises(DuplicateOrder, match=r"value .* units, asked 5 units"):
+        await merchant.draft("order-2", still.payer.address, 5)
 
 
 async def test_keys_are_rotated(
@@ -517,6 +572,10 @@ async def test_the_doctor_recognises_a_restarted_chain(
         if blocks:
             other.mine(blocks)
         code, output = await pay("doctor", "--node", server.urls[0])
+        others = {
+            words: await pay(*words.split(), "--node", server.urls[0])
+            for words in ("capture order-1", "retry order-1", "refund order-1", "collector")
+        }
     finally:
         await server.stop()
     assert code == 1
@@ -524,6 +583,84 @@ async def test_the_doctor_recognises_a_restarted_chain(
     assert "the chain was restarted" in line and "pass a new --store" in line
     if blocks > 3:
         assert "has another hash than when it was scanned" in line
+    for words, output in others.items():
+        assert output[0] == 2 and line.removeprefix("FAIL  chain       ") in output[1], words
+    assert await merchant.submissions("order-1") == []
+
+
+async def test_a_chain_without_the_token_is_recognised_before_the_first_scan(
+    still: Market, pay: Command
+) -> None:
+    await still.stored(still.merchant())
+    server = server_of(dev_node(chain_id=CHAIN_ID, mining=Mining.MANUAL), "preconf", threads=2)
+    await server.start()
+    try:
+        code, output = await pay("capture", "order-1", "--node", server.urls[0])
+    finally:
+        await server.stop()
+    assert code == 2 and f"--node: the node has no token at {still.token.token}" in output
+    assert "the chain was restarted" in output and "pass a new --store" in output
+
+
+async def test_the_doctor_says_why_messages_wait(still: Market, pay: Command) -> None:
+    merchant = still.merchant()
+    await merchant.draft("order-1", still.payer.address, 5)
+    assert (await pay("webhooks", "--add", "shop", "https://shop.example/hook"))[0] == 0
+    assert (await pay("webhooks", "--replay", "shop", "1"))[0] == 0
+    (line,) = [line for line in (await pay("doctor"))[1].splitlines() if "outbox" in line]
+    assert "1 waiting" in line and "no attempt yet: 'fastevm pay run' sends them" in line
+    (taken,) = merchant.store.claim_deliveries(60, 1)
+    assert merchant.store.delivered(taken, DeliveryState.WAITING, "500", due=time.time() + 60)
+    (line,) = [line for line in (await pay("doctor"))[1].splitlines() if "outbox" in line]
+    assert (
+        "1 waiting" in line
+        and "shop: evt_1 (payment.drafted), attempt 1 failed: status 500" in line
+    )
+
+
+KEY_FORMATS = "expected a private key as 64 hex digits, with or without 0x, or as 32 bytes"
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("", f"FASTEVM_PAYMENTS_SIGNER is empty: {KEY_FORMATS}"),
+        ("0x", f"FASTEVM_PAYMENTS_SIGNER is empty: {KEY_FORMATS}"),
+        ("0x" + "5" * 63, f"{KEY_FORMATS}, found 63 hex digits"),
+        ("5" * 128, f"{KEY_FORMATS}, found 128 hex digits"),
+        ("z" * 64, f"{KEY_FORMATS}, found 64 characters that are not all hex digits"),
+        ("\udcff" * 64, f"{KEY_FORMATS}, found 64 characters that are not all hex digits"),
+        ("0" * 64, "the number is not a private key: it is 0 or too large"),
+        ("f" * 64, "the number is not a private key: it is 0 or too large"),
+    ],
+)
+async def test_a_wrong_signing_key_is_explained(
+    still: Market, pay: Command, monkeypatch: pytest.MonkeyPatch, key: str, text: str
+) -> None:
+    await still.stored(still.merchant())
+    monkeypatch.setenv("FASTEVM_PAYMENTS_SIGNER", key)
+    code, output = await pay("capture", "order-1")
+    assert code == 2 and text in output and (len(key) < 3 or key not in output)
+    assert text in (await pay("doctor"))[1]
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("", "FASTEVM_PAYMENTS_KEY is empty: expected base64 of 32 bytes"),
+        (" , ", "FASTEVM_PAYMENTS_KEY is empty: expected base64 of 32 bytes"),
+        ("short", "key 1 has 5 characters and is no key: expected base64 of 32 bytes"),
+        ("\udcff\udcff", "key 1 has 2 characters and is no key: expected base64 of 32 bytes"),
+    ],
+)
+async def test_a_wrong_store_key_is_explained(
+    still: Market, pay: Command, monkeypatch: pytest.MonkeyPatch, key: str, text: str
+) -> None:
+    await still.stored(still.merchant())
+    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", key)
+    code, output = await pay("capture", "order-1")
+    assert code == 2 and text in output and "or 64 hex digits" in output
+    assert text in (await pay("doctor"))[1]
 
 
 async def test_an_endpoint_can_come_before_the_first_order(
@@ -683,6 +820,17 @@ def test_the_help_shows_the_settings_on_lines_of_their_own(
     for name in ("STORE", "KEY", "NODE", "SIGNER"):
         assert f"FASTEVM_PAYMENTS_{name}" in lines
     assert "Needs" not in lines, "the extra is installed"
+
+
+def test_a_missing_store_is_named_with_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["pay", "list", "--store", "sqlite:///orders.db"]) == 2
+    assert f"store {tmp_path}/orders.db does not exist" in capsys.readouterr().err
+    (tmp_path / "notes.txt").write_text("not a database")
+    assert main(["pay", "list", "--store", "sqlite:///notes.txt"]) == 2
+    assert f"store {tmp_path}/notes.txt is not an SQLite database" in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_store_is_named(

@@ -13,9 +13,10 @@ from asyncio import to_thread
 from typing import Any, Final, NamedTuple
 
 from fastevm.payments.calls import call_data, separator_data
-from fastevm.payments.chain import FEE_CALLS, Chain, Head, head_of, quote_of
+from fastevm.payments.chain import FEE_CALLS, Chain, head_of, quote_of
 from fastevm.payments.commands.shared import (
     SIGNER_VARIABLE,
+    Monies,
     account,
     add_node,
     check_shop,
@@ -26,12 +27,15 @@ from fastevm.payments.commands.shared import (
     store_of,
     stranger,
 )
+from fastevm.payments.commands.webhooks import next_delivery
 from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.errors import InvalidTerms, NodeRefusal, PaymentError, VaultError
 from fastevm.payments.events import Checkpoint
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.node import NodeClient
+from fastevm.payments.outbox import DeliveryState
 from fastevm.payments.policy import Policy
+from fastevm.payments.restarts import other_chain
 from fastevm.payments.signer import KeySigner
 from fastevm.payments.store import Store, every_order
 from fastevm.payments.store_key import OPEN, SAMPLE, WRONG_KEY, holds_key, opens
@@ -45,12 +49,6 @@ LEAST_CAPTURES: Final = 10  # the account must have gas for so many
 STUCK_SECONDS: Final = 600.0
 LAG_SECONDS: Final = 60.0
 MOST_TRIED: Final = 1_000  # at most so many encrypted values are decrypted
-
-
-RESTARTED: Final = (
-    "the chain was restarted, and the payments of this store are gone with the old one: pass a new"
-    " --store for the new chain, or --node of the old chain"
-)
 
 
 class Finding(NamedTuple):
@@ -210,7 +208,7 @@ async def _head(
     if head is None:
         return [Finding("node", False, "no latest block")]
     try:
-        other = await _other_chain(node, head, points) if points else ""
+        other = await other_chain(node, head, points) if points else ""
     except PaymentError as error:
         return [Finding("node", False, str(error))]
     if other:
@@ -224,30 +222,6 @@ async def _head(
         Finding("clock", age >= -CLOCK_SECONDS, f"{-age:.0f} s behind the chain's"
                 if age < 0 else "not behind the chain's"),
     ]  # fmt: skip
-
-
-async def _other_chain(node: NodeClient, head: Head, points: list[Checkpoint]) -> str:
-    """Returns an error text if the store was filled from another chain than the node's, else "".
-
-    ``points``: the blocks up to which the store was filled, newest first.
-    """
-    oldest, newest = points[-1], points[0]
-    if head.number < oldest.number:
-        return (
-            f"the node's chain ends at block {head.number}, before block {oldest.number}, the"
-            f" oldest that this store remembers: the node is not synchronised yet, or {RESTARTED}"
-        )
-    asked = [point for point in points if point.number <= head.number]
-    blocks = await node.batch(
-        [("eth_getBlockByNumber", [hex(point.number), False]) for point in asked]
-    )
-    hashes = [found.hash for block in blocks if (found := head_of(block)) is not None]
-    if len(hashes) < len(asked) or {point.block_hash for point in asked} & set(hashes):
-        return ""
-    return (
-        f"block {asked[0].number} has another hash than when it was scanned, and so has every block"
-        f" down to {oldest.number} (last scan: block {newest.number}): {RESTARTED}"
-    )
 
 
 async def _gas(node: NodeClient, sender: str, policy: Policy) -> Finding:
@@ -315,14 +289,14 @@ async def _shop(
         points = await to_thread(store.checkpoints, merchant.scanner.scope)
         found += await _head(node, merchant.chain, points)
         try:
-            found += await _contracts(merchant, arguments.spender)
+            found += await _contracts(arguments, merchant)
         except PaymentError as error:
             found.append(Finding("token", False, str(error)))
         found += [] if signer is None else [await _gas(node, signer.address, merchant.policy)]
     return found
 
 
-async def _contracts(merchant: Merchant, spender: str | None) -> list[Finding]:
+async def _contracts(arguments: argparse.Namespace, merchant: Merchant) -> list[Finding]:
     """Whether the shop's token and the contracts that it uses are on the chain."""
     domain = merchant.token
     code, separator, multicall = await merchant.node.batch(
@@ -343,8 +317,8 @@ async def _contracts(merchant: Merchant, spender: str | None) -> list[Finding]:
     detail = "Multicall3 is deployed" if there else "no Multicall3: captures are not batched"
     found.append(Finding("batches", there or merchant.policy.batch == 1, detail))
     found.append(await _collector(merchant))
-    if spender is not None:
-        found.append(await _allowance(merchant, spender))
+    if arguments.spender is not None:
+        found.append(await _allowance(arguments, merchant, arguments.spender))
     return found
 
 
@@ -364,11 +338,13 @@ async def _collector(merchant: Merchant) -> Finding:
     return Finding("collector", True, "not deployed: no open order has a permit")
 
 
-async def _allowance(merchant: Merchant, spender: str) -> Finding:
+async def _allowance(arguments: argparse.Namespace, merchant: Merchant, spender: str) -> Finding:
     data = call_data("allowance(address,address)", merchant.recipient, spender)
     call = {"to": merchant.token.token, "data": _hex(data)}
     units = int(await merchant.node.call("eth_call", call, "latest"), 16)
-    return Finding("allowance", units > 0, f"{spender} may take {units} units")
+    domain = merchant.token
+    money = await to_thread(Monies(arguments).of, domain)
+    return Finding("allowance", units > 0, f"{spender} may take {money.text(units)}")
 
 
 def ether(wei: int) -> str:
@@ -394,16 +370,30 @@ def _can_capture(merchant: Merchant) -> Finding:
     return Finding("signer", True, f"{signer} sends the transactions of {recipient}")
 
 
+def _outbox_cause(store: Store) -> str:
+    """Why messages wait: the failed attempt of each endpoint, or that nobody sends them."""
+    causes = []
+    for endpoint in store.endpoints():
+        oldest = store.deliveries(endpoint.id, DeliveryState.WAITING, limit=1)
+        if oldest and not endpoint.disabled:
+            causes.append(f"{endpoint.id}: {next_delivery(oldest[0])}")
+    never = "; no attempt yet: 'fastevm pay run' sends them, and must run"
+    if causes and all("failed" not in cause for cause in causes):
+        return never
+    return "".join(f"; {cause}" for cause in causes)
+
+
 def _rows(store: Store) -> list[Finding]:
     now = time.time()
     oldest = {state: count[2] for state, count in store.counts().items() if state.in_flight}
     age = max((now - changed_at for changed_at in oldest.values()), default=0.0)
     waiting, since = store.backlog()
     lag = now - since if waiting else 0.0
+    why = _outbox_cause(store) if waiting else ""
     list(store.orders(limit=1_000))
     return [
         Finding("in flight", age < STUCK_SECONDS, f"oldest waiting for {age:.0f} s"),
-        Finding("outbox", lag < LAG_SECONDS, f"{waiting} waiting, oldest for {lag:.0f} s"),
+        Finding("outbox", lag < LAG_SECONDS, f"{waiting} waiting, oldest for {lag:.0f} s{why}"),
         Finding("rows", not store.unreadable, f"{len(store.unreadable)} unreadable"),
     ]
 

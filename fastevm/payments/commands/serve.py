@@ -3,14 +3,18 @@
 import argparse
 import asyncio
 import contextlib
+import logging
 from typing import Final
 
 from aiohttp import web
 
 from fastevm.payments.commands.shared import add_node, listen, merchant_of
-from fastevm.payments.errors import InvalidTerms
+from fastevm.payments.errors import InvalidTerms, PaymentError
 from fastevm.payments.merchant import Merchant
+from fastevm.payments.restarts import lost_chain
 from fastevm.payments.webhooks import Sender
+
+log: Final = logging.getLogger(__name__)
 
 HOST: Final = "127.0.0.1"
 METRICS_PORT: Final = 4021  # after the facilitator's 4020
@@ -41,6 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     async def serve() -> None:
         async with merchant_of(arguments, create=arguments.shop is not None) as merchant:
+            with contextlib.suppress(PaymentError):  # `_serve` reports it
+                if lost := await lost_chain(merchant):  # goes on: the node may be behind
+                    log.warning("%s: %s", merchant.shop, lost)
             await _serve(merchant, arguments)
 
     with contextlib.suppress(KeyboardInterrupt):

@@ -28,6 +28,8 @@ from fastevm.payments.errors import (
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.node import NodeClient
 from fastevm.payments.policy import TAGS, Policy
+from fastevm.payments.restarts import lost_chain
+from fastevm.payments.signatures import key_bytes
 from fastevm.payments.signer import KeySigner
 from fastevm.payments.store import Store, every_order, open_store
 from fastevm.payments.store_key import check_key
@@ -232,15 +234,10 @@ def no_shop(shops: Sequence[str]) -> str:
 
 def signer_of(variable: str = SIGNER_VARIABLE) -> KeySigner:
     """Returns the signer of the key in a variable. Raises InvalidTerms, without the key."""
-    key = os.environ.get(variable, "").strip()
-    if not key:
+    key = os.environ.get(variable)
+    if key is None:
         raise InvalidTerms(f"{variable} is not set: set it to a private key, 64 hex digits")
-    try:
-        return KeySigner(key)
-    except InvalidTerms:
-        raise InvalidTerms(
-            f"{variable}: expected a private key of 64 hex digits, found {len(key)} characters"
-        ) from None
+    return KeySigner(key_bytes(key, variable))
 
 
 class Monies:
@@ -256,7 +253,7 @@ class Monies:
 
     def at(self, chain_id: int, token: str) -> Money:
         """Returns the format for amounts of a token."""
-        if self._arguments.raw:
+        if getattr(self._arguments, "raw", False):  # not all commands have the option
             return Money("", 0)
         key = chain_id, token.lower()
         if key not in self._known:
@@ -366,11 +363,26 @@ def acting(
 
     async def run() -> tuple[str, bool]:
         async with merchant_of(arguments, create=create) as merchant:
-            return await act(merchant)
+            if lost := await lost_chain(merchant):
+                raise InvalidTerms(f"--node: {lost}")
+            try:
+                text, done = await act(merchant)
+            except PaymentError as error:
+                error.args = (await _spelled(arguments, merchant, str(error)),)
+                raise
+            return await _spelled(arguments, merchant, text), done
 
     text, done = asyncio.run(run())
     print(text)
     return 0 if done else 1
+
+
+async def _spelled(arguments: argparse.Namespace, merchant: Merchant, message: str) -> str:
+    """Formats the amounts of a message, which may be in base units of the shop's token."""
+    if " units" not in message:
+        return message
+    money = await to_thread(money_of, arguments, merchant.store)
+    return money.spelled(message)
 
 
 def shown_time(seconds: float) -> str:

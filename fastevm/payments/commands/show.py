@@ -4,6 +4,7 @@ import argparse
 import re
 from typing import Final
 
+from fastevm.payments.commands.orders import shown_state
 from fastevm.payments.commands.shared import Monies, add_amounts, shop_of, shown_time
 from fastevm.payments.memo_payments import sums_of
 from fastevm.payments.orders import Order
@@ -25,7 +26,12 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         order = store.order(arguments.order)
         money = Monies(arguments).of(order.authorization.domain)
-        for line in (*_terms(order, money), *_sums(store, order, money), *_sent(store, order)):
+        state, _ = shown_state(store, order)
+        for line in (
+            *_terms(order, state, money),
+            *_sums(store, order, money),
+            *_sent(store, order),
+        ):
             print(line)
         for entry in store.audit(order.id):
             change = f"{entry.before} -> {entry.after}" if entry.before else entry.after
@@ -37,17 +43,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _decimal(detail: str, money: Money) -> str:
-    """Formats the amount in the audit entry of a movement; returns other details unchanged."""
+    """Formats the amounts in the detail of an audit entry."""
     moved = _MOVED.fullmatch(detail)
-    return detail if moved is None else f"{money.text(int(moved[1]))} to {moved[2]}"
+    if moved is None:
+        return money.spelled(detail)
+    return f"{money.text(int(moved[1]))} to {moved[2]}"
 
 
-def _terms(order: Order, money: Money) -> list[str]:
+def _terms(order: Order, state: str, money: Money) -> list[str]:
     authorization, terms = order.authorization, order.authorization.terms
     lines = [
         f"order       {order.id}",
         f"reference   {order.reference}",
-        f"state       {order.state.value}",
+        f"state       {state}",
         f"chain       {authorization.domain.chain_id}",
         f"token       {authorization.domain.token} ({authorization.domain.name})",
         f"payer       {terms.payer}",
@@ -62,7 +70,7 @@ def _terms(order: Order, money: Money) -> list[str]:
         permit = authorization.permit
         lines.append(f"permit      nonce {permit.nonce} for {permit.spender}")
     if order.reason is not None:
-        lines.append(f"reason      {order.reason.value}: {order.detail}")
+        lines.append(f"reason      {order.reason.value}: {money.spelled(order.detail)}")
     if order.settlement is not None:
         settlement = order.settlement
         lines.append(

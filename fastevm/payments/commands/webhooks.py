@@ -61,7 +61,7 @@ def _reason(status: str) -> str:
     return f"status {status}" if status.isdigit() else _OLD_REASONS.get(status, status)
 
 
-def _next(delivery: Delivery) -> str:
+def next_delivery(delivery: Delivery) -> str:
     """Describes a waiting message: its id, why its last attempt failed, and when it is due."""
     text = f"{delivery.notice.id} ({delivery.notice.type})"
     if delivery.attempts:
@@ -119,5 +119,5 @@ def _done(store: Store, arguments: argparse.Namespace) -> str:
         url = URL(endpoint.url).with_user(None)  # without a password
         lines.append(f"{endpoint.id}  {state}  {len(waiting)} waiting  {url}")
         if waiting and not endpoint.disabled:
-            lines.append(f"    next: {_next(waiting[0])}")
+            lines.append(f"    next: {next_delivery(waiting[0])}")
     return "\n".join(lines) or "no endpoints"
