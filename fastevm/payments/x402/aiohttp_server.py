@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
@@ -12,7 +12,8 @@ from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from multidict import CIMultiDict
 
-from fastevm.payments.x402.bodies import AnswerBody, BadBody, BodyReader
+from fastevm.payments.arguments import checked
+from fastevm.payments.x402.bodies import AnswerBody, BadBody, BodyReader, undecidable
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall
 from fastevm.payments.x402.purchase import Request
@@ -23,6 +24,7 @@ COMPUTED: Final = ("content-length", "transfer-encoding")  # recomputed from the
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+@checked
 def payment_middleware(paywall: Paywall) -> Any:
     """Returns a middleware that charges for routes. Paid answers are buffered, not streamed."""
 
@@ -37,7 +39,8 @@ def payment_middleware(paywall: Paywall) -> Any:
         if not paywall.guards(seen):
             return await handler(request)
         try:
-            body = await _body(request, BodyReader(_framing(headers), paywall.longest_request))
+            _check_undecoded(request, headers.get("content-encoding", ""))
+            body = await _body(request, BodyReader(headers, paywall.longest_request))
         except BadBody as error:
             return _response(error.reply)
         whole = replace(seen, body=body)
@@ -61,14 +64,17 @@ def _response(reply: Reply) -> web.Response:
     return web.Response(status=reply.status, body=reply.body, headers=CIMultiDict(kept))
 
 
-def _framing(headers: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the headers, without Content-Length if the body is compressed.
+def _check_undecoded(request: web.Request, encoding: str) -> None:
+    """Raises `BadBody` if aiohttp has decompressed the body.
 
-    aiohttp decompresses the body, so its length would differ.
+    aiohttp takes a truncated gzip body for complete, and never ends a truncated deflate body. With
+    ``AppRunner(app, auto_decompress=False)`` bodies stay compressed, and `BodyReader` checks them.
     """
-    if "content-encoding" not in headers:
-        return headers
-    return {name: value for name, value in headers.items() if name != "content-length"}
+    if not encoding or not request.body_exists:
+        return
+    # None: not decompressed. Older versions of aiohttp do not say.
+    if getattr(request.content, "total_compressed_bytes", 0) is not None:
+        raise undecidable(encoding)
 
 
 async def _body(request: web.Request, reader: BodyReader) -> bytes:

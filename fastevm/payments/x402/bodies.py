@@ -1,11 +1,13 @@
 """Bodies of paid requests and answers, with the same limits and errors for every web server.
 
 The body of a request is read completely before anything is charged; an incomplete body is refused.
-The body is kept in memory, because the payment is bound to its hash.
+The body is kept in memory, because the payment is bound to its hash. A compressed body must be
+complete too: it is decompressed once, without keeping the result.
 """
 
 import json
 import re
+import zlib
 from collections.abc import Mapping
 from typing import Final
 
@@ -16,6 +18,10 @@ LONGEST_ANSWER: Final = 256 * 1024 * 1024  # bytes, of a paid answer's body
 MOST_DIGITS: Final = 18  # of a Content-Length
 LEAST_STATUS, MOST_STATUS = 200, 599  # of a complete answer
 BODILESS: Final = (204, 304)  # statuses of answers without a body (RFC 9110)
+MOST_MEMBERS: Final = 16  # concatenated parts of a gzip body
+PART: Final = 1024 * 1024  # bytes that are decompressed in one call
+WINDOWS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}  # window bits of zlib
+RAW_DEFLATE: Final = -15  # window bits of a deflate body without the header of zlib
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110
 
 
@@ -38,6 +44,7 @@ class BodyReader:
     def __init__(self, headers: Mapping[str, str], longest: int = LONGEST_REQUEST) -> None:
         self.longest, self._parts, self._found = longest, list[bytes](), 0
         self.length = _declared(headers)
+        self._encoding = headers.get("content-encoding", "").strip().lower()
         if self.length is not None and self.length > longest:
             raise self._too_long()
 
@@ -57,14 +64,56 @@ class BodyReader:
         self._parts.append(part)
 
     def whole(self) -> bytes:
-        """Returns the body, which is complete now."""
+        """Returns the body, which is complete now, as it was sent."""
         if self.length is not None and self.length != self._found:
             text = f"the body has {self._found} bytes, Content-Length says {self.length}"
             raise BadBody(400, "incomplete_body", text)
-        return b"".join(self._parts)
+        body = b"".join(self._parts)
+        self._check_encoding(body)
+        return body
+
+    def _check_encoding(self, body: bytes) -> None:
+        """Refuses a gzip or deflate body that is cut, or exceeds the limit when decompressed."""
+        window = WINDOWS.get(self._encoding)
+        if window is None or not body:
+            return
+        if self._encoding == "deflate" and body[0] & 0xF != zlib.DEFLATED:
+            window = RAW_DEFLATE
+        found, rest = 0, body
+        for _ in range(MOST_MEMBERS):
+            unpacker = zlib.decompressobj(window)
+            while not unpacker.eof:
+                try:
+                    part = unpacker.decompress(rest, PART)
+                except zlib.error:
+                    raise _not_encoded() from None
+                found, rest = found + len(part), unpacker.unconsumed_tail
+                if found > self.longest:
+                    raise self._too_long()
+                if not part and not unpacker.eof:
+                    text = f"the {self._encoding} body ends before its end mark"
+                    raise BadBody(400, "incomplete_body", text)
+            rest = unpacker.unused_data.lstrip(b"\0")  # gzip files may be padded with zeros
+            if not rest:
+                return
+        raise _not_encoded()
 
     def _too_long(self) -> BadBody:
         return BadBody(413, "body_too_large", f"the body exceeds {self.longest} bytes")
+
+
+def _not_encoded() -> BadBody:
+    return BadBody(
+        400, "invalid_body", "the body does not have the encoding that its headers declare"
+    )
+
+
+def undecidable(encoding: str) -> BadBody:
+    """The refusal of a body that the server decompressed without noticing whether it was cut."""
+    text = (
+        f"this server cannot tell whether a {encoding[:20]} body is complete: send it uncompressed"
+    )
+    return BadBody(415, "encoding_not_accepted", text)
 
 
 class AnswerBody:
