@@ -1,6 +1,7 @@
 """Counters, gauges and histograms in the Prometheus text format."""
 
 import math
+import re
 from collections.abc import Mapping
 from threading import Lock
 from typing import Final
@@ -16,6 +17,7 @@ HELP: Final[dict[str, str]] = {
     "pass_failures_total": "Reconciliation passes that failed, by error.",
     "listener_failures_total": "Listeners that raised an exception.",
     "capture_seconds": "Seconds from the call of capture until the order is paid.",
+    "batches_total": "Transactions that capture several orders.",
     "captures_total": "Finished captures by final state.",
     "refusals_total": "Refused captures and signatures by reason.",
     "node_behind_blocks": "Blocks by which the node is behind the newest head seen.",
@@ -34,12 +36,15 @@ HELP: Final[dict[str, str]] = {
     "limit_refusals_total": "Operations refused by a limit of the policy.",
 }
 
+_NAME: Final = re.compile("[a-z][a-z0-9_]*")
+
 Labels = tuple[tuple[str, str], ...]
 
 
-def _known(name: str) -> str:
-    if name not in HELP:
-        raise InvalidTerms(f"name: unknown metric {name[:40]!r}")
+def _named(name: str) -> str:
+    """Returns the name of a metric. Raises InvalidTerms if Prometheus would reject it."""
+    if _NAME.fullmatch(name) is None:
+        raise InvalidTerms(f"name: {name[:40]!r} is no name of a metric")
     return name
 
 
@@ -57,19 +62,19 @@ class Metrics:
 
     def count(self, name: str, by: float = 1, **labels: str) -> None:
         """Adds to a counter."""
-        key = _known(name), tuple(sorted(labels.items()))
+        key = _named(name), tuple(sorted(labels.items()))
         with self._lock:
             self._counters[key] = self._counters.get(key, 0) + by
 
     def set(self, name: str, value: float, **labels: str) -> None:
         """Sets a gauge."""
         with self._lock:
-            self._gauges[_known(name), tuple(sorted(labels.items()))] = value
+            self._gauges[_named(name), tuple(sorted(labels.items()))] = value
 
     def observe(self, name: str, seconds: float) -> None:
         """Adds to a histogram of seconds."""
         with self._lock:
-            found = self._times.setdefault(_known(name), [0] * (len(BUCKETS) + 1))
+            found = self._times.setdefault(_named(name), [0] * (len(BUCKETS) + 1))
             for at, bound in enumerate((*BUCKETS, math.inf)):
                 found[at] += seconds <= bound
             self._sums[name] = self._sums.get(name, 0.0) + seconds
@@ -108,7 +113,7 @@ class Metrics:
 
     @staticmethod
     def _heading(name: str, kind: str) -> list[str]:
-        return [f"# HELP {PREFIX}{name} {HELP[name]}", f"# TYPE {PREFIX}{name} {kind}"]
+        return [f"# HELP {PREFIX}{name} {HELP.get(name, name)}", f"# TYPE {PREFIX}{name} {kind}"]
 
     def _shown(self, labels: Labels) -> str:
         both = (*self._common, *labels)
