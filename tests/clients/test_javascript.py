@@ -1,4 +1,4 @@
-"""What programs do with ethers and viem, run by Node.js as they come from the npm registry."""
+"""Programs with ethers and viem from the npm registry, run by Node.js."""
 
 import json
 import shutil
@@ -47,9 +47,9 @@ VIEM = {
 
 
 def reported(client: str, url: str, payer: int, *more: str) -> dict[str, Any]:
-    """What each program of a client had to say: its value, or the error's text.
+    """The output of each program of a client: its value, or the error's text.
 
-    ``more``: further words for the programs.
+    ``more``: further arguments of the programs.
     """
     key = "0x" + dev_accounts(payer + 1)[payer].private_key.hex()
     command = ["node", str(HERE / f"with_{client}.mjs"), url, key, *more]

@@ -1,4 +1,4 @@
-"""Every action of viem's test client does on a development node what it is called for."""
+"""Every action of viem's test client works on a development node."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What programs do with web3.py: pay, deploy, call, estimate, simulate, read logs, be refused."""
+"""Programs with web3.py: payments, deployments, calls, estimates, simulations, logs, errors."""
 
 import time
 

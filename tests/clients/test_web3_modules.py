@@ -1,4 +1,4 @@
-"""What web3.py's own tests want of go-ethereum over HTTP holds on `fastevm dev`."""
+"""web3.py's own tests for go-ethereum over HTTP pass on `fastevm dev`."""
 
 import subprocess
 

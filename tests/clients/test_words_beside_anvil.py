@@ -1,4 +1,4 @@
-"""What a development node answers, and how it refuses, beside anvil itself."""
+"""Answers and errors of a development node, compared with anvil's."""
 
 import shutil
 import time

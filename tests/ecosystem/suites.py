@@ -95,11 +95,11 @@ VYPER_PACKAGES = (
 )  # fmt: skip
 
 
-# They want what mainnet holds, of any endpoint.
+# These tests read mainnet's state from an endpoint.
 NOT_ON_MAINNET = ("-k", "not (revm_fork or fork_storage or balances_fork)")
 
 
-# They want an estimate that is thousands of gas too high, and a transaction of another chain.
+# These tests expect an estimate that is thousands of gas too high, and a transaction of another chain.
 PY_EVM_ALONE = tuple(
     f"--deselect=tests/core/{name}"
     for name in (
@@ -129,7 +129,7 @@ def vyper(fork: str) -> Suite:
 
 
 def web3_modules(file: str, *nodes: str, own: tuple[tuple[str, Path], ...] = ()) -> Suite:
-    """What web3.py wants of go-ethereum, but for its peers, on development nodes."""
+    """web3.py's tests for go-ethereum, except peers, on development nodes."""
     folder = "tests/integration/go_ethereum"
     return Suite(
         (*TESTER_PACKAGES, "web3==7.16.0", "py-geth>=5"),
@@ -243,7 +243,7 @@ def changed(suite: Suite, folder: Path, engine: str) -> Path:
 
 
 def cloned(address: str, tag: str, engine: str) -> Path:
-    """A clone of a repository at a tag, of its own for each engine."""
+    """A clone of a repository at a tag, separate for each engine."""
     folder = FOLDER / f"{address.rpartition('/')[2]}-{tag}-{engine}"
     if not folder.exists():
         clone = ["git", "clone", "--quiet", "--depth=1", "--branch", tag, address, folder]

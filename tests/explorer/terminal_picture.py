@@ -55,7 +55,7 @@ def call(signature: str, to: bytes, value: int) -> bytes:
 
 
 def recorded() -> str:
-    """What the terminal writes, with escapes."""
+    """The output of the terminal, with escape sequences."""
     node = dev_node(accounts=2, mining=Mining.INSTANT, timestamp=1_700_000_000)
     node.development.amend({"0x" + TOKEN.hex(): {"code": token_code().hex()}})
     out = io.StringIO()

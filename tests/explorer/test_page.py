@@ -1,4 +1,4 @@
-"""The explorer in a browser: what its pages say about a chain, and what a reader can do there."""
+"""The explorer in a browser: the content of its pages, and actions of a user."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The picture of the terminal shows what the terminal writes today."""
+"""The picture of the terminal equals the terminal's current output."""
 
 import re
 

@@ -65,7 +65,7 @@ GAS: Final = (0, 700, 21_000, 60_000, 200_000, 1_000_000, 30_000_000)
 
 
 def artifact(pick: random.Random) -> dict[str, Any]:
-    """What a compiler would give."""
+    """An artifact like a compiler's."""
     return {"abi": ABI, "bytecode": "0x" + pick.choice(CODES).hex(), "contractName": "C"}
 
 

@@ -40,7 +40,7 @@ HOSTILE: Final = 8  # one argument of so many
 
 
 class Lying(list):  # type: ignore[type-arg]
-    """A list of another length than it says."""
+    """A list whose length differs from its ``len``."""
 
     said = 20
 
@@ -106,7 +106,7 @@ class Sequence:
         return {key: self.value(depth + 1)}
 
     def argument(self, parameter: Parameter) -> Any:
-        """What a parameter may take, or something hostile."""
+        """A valid or hostile argument for a parameter."""
         pick = self.random
         if pick.randrange(HOSTILE) == 0:
             return self.value()
@@ -275,7 +275,7 @@ class Sequence:
         accepted["hooked"] += 1
 
     def forge(self, target: Any) -> Any:
-        """What a pickle with other values in it gives."""
+        """The object of a pickle whose values were changed."""
         made = target.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         if not isinstance(target, CLASSES):
             return None
@@ -291,7 +291,7 @@ class Sequence:
         accepted["duplicate"] += 1
 
     def step(self) -> None:
-        """One step; whatever it raises was an answer."""
+        """Does one random step; an exception counts as an answer."""
         kind = self.random.randrange(40)
         with suppress(Exception):
             if kind < 6:

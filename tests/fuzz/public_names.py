@@ -35,7 +35,7 @@ FURTHER_FUNCTIONS: Final = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: whether it must be given, and whether only by its name."""
+    """A parameter: whether it is required, and whether it is keyword-only."""
 
     name: str
     annotation: str
@@ -45,7 +45,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Described:
-    """What a stub says of a class: its methods with their parameters, its values with types."""
+    """A class in a stub: its methods with their parameters, its values with types."""
 
     methods: dict[str, list[Parameter]]
     values: dict[str, str]

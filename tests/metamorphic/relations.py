@@ -90,7 +90,7 @@ def fetched(case: Case) -> str | None:
 
 
 def traced(case: Case) -> str | None:
-    """The traced loop does what the untraced one does; a full buffer loses no record."""
+    """The traced loop has the result of the untraced loop; a full buffer loses no record."""
     usual = executed(case)
     everything = StepTrace(calls=True, memory=True, return_data=True)
     whole, parts = StepTrace(calls=True), StepTrace(calls=True, limit=SMALL_TRACE)
@@ -107,7 +107,7 @@ def traced(case: Case) -> str | None:
 
 
 def reused(case: Case) -> str | None:
-    """A machine that has run other cases gives what a fresh one gives."""
+    """A machine that has run other cases has the results of a fresh one."""
     fresh = prepare(case, EVM(case.fork))
     outcomes = [run_transaction(fresh, fields) for fields in case.transactions]
     root = "0x" + fresh.state.state_root().hex()
@@ -116,7 +116,7 @@ def reused(case: Case) -> str | None:
 
 
 def rolled_back(case: Case) -> str | None:
-    """Calls leave no trace, and what is behind a snapshot never was."""
+    """Calls change nothing, and neither does a change that was reverted to a snapshot."""
     evm = prepare(case, evm_of(case.fork))
     before, root = dump(evm.state), evm.state.state_root()
     for address in case.pre:

@@ -1,4 +1,4 @@
-"""Runs over a remote state give what they give over the whole state, in few requests."""
+"""Runs over a remote state have the results of the whole state, with few requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WALK = bytes.fromhex("6000355b805480156011579050600356565b5060005260206000f3")
 
 
 def caller_of(*targets: bytes) -> bytes:
-    """Code that calls each with its call data, and returns what the last one gave."""
+    """Code that calls each target with its call data, and returns the last one's output."""
     code = bytes.fromhex("3660006000373d50")
     for target in targets:
         code += bytes.fromhex("602060003660006000") + PUSH20 + target + bytes.fromhex("5af150")

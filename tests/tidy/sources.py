@@ -25,7 +25,7 @@ def shown(path: Path) -> str:
 
 
 def cython_functions(path: Path) -> Iterator[tuple[str, int]]:
-    """Name and length in lines of each function of a .pyx or .pxd; nested ones count as part."""
+    """Name and length in lines of each function of a .pyx or .pxd, nested functions included."""
     lines = path.read_text().splitlines()
     start = re.compile(r"^(\s*)(?:async )?(?:cdef(?! class)|cpdef|def)\b.*?(\w+)\(")
     at = 0

@@ -21,7 +21,7 @@ STATIC_C = re.compile(
 )
 RESET = re.compile(r"register_at_fork\(|pthread_atfork\(")
 
-# What each module resets. A new entry needs a test in tests/faults/test_after_fork.py.
+# The state that each module resets. A new entry needs a test in tests/faults/test_after_fork.py.
 RESETTING = {
     "fastevm/core/interpreter/interrupts.pyx": "the identity of the main thread",
     "fastevm/core/primitives/slab.pyx": "the locks of the allocator",

@@ -90,7 +90,7 @@ def test_payments_import_the_client_only() -> None:
 
 
 def test_the_node_uses_public_names_only() -> None:
-    """Names that a package exports, and those of modules that are public one by one."""
+    """Names that a package exports, and names of listed public modules."""
     for path in files(".py", under=("rpc",)):
         for name in imports_of(path):
             is_package = (ROOT / name.replace(".", "/") / "__init__.py").exists()

@@ -13,11 +13,11 @@ from tests.tidy.sources import ROOT
 
 # Programs get these from functions; the classes themselves take no arguments.
 NOT_CONSTRUCTED = ("ExecutionResult", "Layer", "Transaction")
-# Names that depend on what a function gets: arguments of contracts, fields of another library.
+# Names that depend on arguments: a contract's methods, fields of another library.
 OPEN = {
     "EVM.fork": "options",  # of `RemoteSource.open`, and of its sources
     "Layer.remote": "options",
-    "Transaction.build": "fields",  # those of each type are in its docstring
+    "Transaction.build": "fields",  # the docstring lists the fields of each type
 }
 STUBS = {
     "EVM": "evm/machine.pyi",

@@ -1,4 +1,4 @@
-"""What tests import from each other exists: no type checker reads most of them."""
+"""Names that tests import from each other exist: no type checker reads most tests."""
 
 import ast
 from pathlib import Path
@@ -32,7 +32,7 @@ def module(path: Path, node: ast.ImportFrom) -> Path:
 
 
 def missing(path: Path) -> list[str]:
-    """The names that a test imports from another one, which has none of them."""
+    """The names that a test imports from other tests and that do not exist there."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.ImportFrom):

@@ -13,7 +13,7 @@ from tests.max_wait import MAX_WAIT
 
 from .sources import ROOT, files, shown
 
-# Calls whose last positional argument is a time limit, and those that take it as ``timeout``.
+# Calls whose last positional argument is a time limit, and calls with a ``timeout`` argument.
 POSITIONAL = {"timeout", "wait_for", "wait", "join"}
 NAMED = {
     "AsyncJsonRpcClient", "JsonRpcClient", "check_output", "communicate", "create_connection",

@@ -1,4 +1,4 @@
-"""Names are those of the field: words that were replaced do not come back."""
+"""Names are the usual terms of the field: replaced words do not come back."""
 
 import re
 import subprocess

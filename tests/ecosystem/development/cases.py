@@ -1,4 +1,4 @@
-"""Cases of a client in Python, and how their outcomes are told: a line of JSON for each."""
+"""Cases of a client in Python; prints their outcomes, a line of JSON for each."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ CASES: Final[list[Callable[[], Any]]] = []
 
 
 def case(run: Callable[[], Any]) -> Callable[[], Any]:
-    """A function that raises where the client does not do what it should."""
+    """Registers a function that raises if the client fails."""
     CASES.append(run)
     return run
 
 
 def tell() -> None:
-    """Run all cases in their order. Clients raise what is no Exception, too."""
+    """Runs all cases in order. Also catches BaseException, which some clients raise."""
     signal.signal(signal.SIGALRM, _late)
     for run in CASES:
         reported: dict[str, Any] = {"name": run.__name__.replace("_", " ")}

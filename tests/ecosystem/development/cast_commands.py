@@ -22,7 +22,7 @@ SECONDS: Final = 120.0  # for one command; a blob takes cast half a minute
 IMPLEMENTATION: Final = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
 AUTHORIZATION: Final = "send $nobody --auth $nobody --private-key $key"
 
-# A command, and what its output has to contain: a regular expression.
+# A command, and a regular expression for its output.
 COMMANDS: Final[tuple[tuple[str, str], ...]] = (
     ("access-list $counter", "gas used"),
     ("admin $counter", "0x0{40}"),
@@ -106,7 +106,7 @@ COMMANDS: Final[tuple[tuple[str, str], ...]] = (
 
 
 def run(cast: str, url: str, words: list[str], expected: str) -> str | None:
-    """What was wrong with a command, if anything was."""
+    """Runs a command; returns its error or unexpected output, or None."""
     environment = os.environ | {"ETH_RPC_URL": url, "NO_COLOR": "1"}
     done = subprocess.run(
         [cast, *words], capture_output=True, text=True, timeout=SECONDS, env=environment

@@ -117,7 +117,7 @@ CLIENTS: Final[dict[str, Client]] = {
 
 
 def npm_install(folder: Path, environment: Mapping[str, str]) -> None:
-    """What the folder's package.json names, once."""
+    """Installs the packages in the folder's package.json, once."""
     mark, wanted = folder / "node_modules" / ".installed", (folder / "package.json").read_text()
     if mark.exists() and mark.read_text() == wanted:
         return
@@ -162,7 +162,7 @@ def named_anvil(name: str, folder: Path) -> Path:
 
 
 def environment(client: Client) -> dict[str, str]:
-    """The variables that its program runs with; installs what it needs."""
+    """The environment variables of a client's program; installs its requirements."""
     found = os.environ | {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "NO_COLOR": "1"}
     found["PYTHONPATH"] = str(ROOT)
     if client.newer_node:
@@ -193,7 +193,7 @@ def install(names: list[str]) -> None:
 
 
 def outcomes(text: str) -> Outcomes:
-    """What a program told."""
+    """The outcomes that a program printed."""
     lines = [json.loads(line) for line in text.splitlines() if line.startswith('{"name"')]
     return {line["name"]: line.get("error") for line in lines}
 

@@ -1,4 +1,4 @@
-"""What ethereum-etl exports from block 0 of a development node: ethereum_etl_exports.py URL KEY."""
+"""Exports of ethereum-etl from block 0 of a development node: ethereum_etl_exports.py URL KEY."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def block_range_for_timestamps() -> None:
     first, last = (str(int(block["timestamp"], 16)) for block in blocks)
     words = ("-s", first, "-e", last, "-p", URL, "--output", path("range.txt"))
     run("get_block_range_for_timestamps", *words)
-    # It counts block 0 as part of block 1.
+    # ethereum-etl counts block 0 as part of block 1.
     assert (FOLDER / "range.txt").read_text().strip() == f"0,{BLOCKS}"
 
 

@@ -33,7 +33,7 @@ CONFIG: Final = "fastevm.config"  # the wrapper beside the suite's own configura
 REPORT: Final = "fastevm-report.json"
 REPORTER: Final = "fastevm-reporter.cjs"  # mocha's own fails at errors with a BigInt
 
-# What Hardhat's network is configured with in the suites, as options of both nodes.
+# The configuration of Hardhat's network in the suites, as options of both nodes.
 OPTIONS: Final = (
     "--disable-code-size-limit",
     "--gas-limit",

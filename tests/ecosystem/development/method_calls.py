@@ -202,7 +202,7 @@ CHANGES: Final[tuple[Call, ...]] = (
     ("tenderly_setBalance", ["$nobody", "0x1"]),
 )  # fmt: skip
 
-# What a return to a snapshot does not undo.
+# Changes that a return to a snapshot does not undo.
 LAST: Final[tuple[Call, ...]] = (
     ("anvil_setChainId", [31337]),
     ("anvil_setRpcUrl", ["http://127.0.0.1:1"]),

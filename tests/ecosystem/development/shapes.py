@@ -47,7 +47,7 @@ Shape = dict[str, set[str]]
 
 
 def initcode(runtime: str) -> str:
-    """What creates a contract with that code."""
+    """Init code that creates a contract with this code."""
     size = f"{len(runtime) // 2:02x}"
     return f"0x60{size}600a5f3960{size}5ff3{runtime}"
 
@@ -112,7 +112,7 @@ def filled(given: Any, values: Mapping[str, Any]) -> Any:
 
 
 def kind(value: Any, path: str) -> str:
-    """What a value that holds no others is."""
+    """The kind of a value that contains no other values."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "boolean"
     if not isinstance(value, str):

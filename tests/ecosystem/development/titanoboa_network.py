@@ -1,4 +1,4 @@
-"""What titanoboa's NetworkEnv does over a node: python titanoboa_network.py URL KEY."""
+"""titanoboa's NetworkEnv on a node: python titanoboa_network.py URL KEY."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ SUITES: Final = {
     "wallet": "src/actions/wallet/",
 }
 SECONDS: Final = 3_600.0  # for one suite on one node
-FAILURE: Final = 300  # characters of what a case says
+FAILURE: Final = 300  # most characters of a failure's text
 GENERATED: Final = "contracts/generated.ts"
 IMPORTED: Final = re.compile(r"import \{([^}]*)\} from '[^']*contracts/generated\.js'")
 

@@ -1,4 +1,4 @@
-"""What wake's test framework does with a chain: python wake_chain.py URL KEY."""
+"""wake's test framework on a chain: python wake_chain.py URL KEY."""
 
 from __future__ import annotations
 

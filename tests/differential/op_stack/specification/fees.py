@@ -1,8 +1,4 @@
-"""What a transaction pays beside gas: the L1 data fee, the operator fee; and its DA footprint.
-
-Source: exec-engine, "L1-Cost fees"; ecotone/l1-attributes; fjord/exec-engine, "Fees"; isthmus/exec-
-engine, "Operator Fee"; jovian/exec-engine, "DA Footprint Block Limit" and "Operator fee".
-"""
+"""Fees of a transaction besides gas: the L1 data fee, the operator fee; and its DA footprint."""
 
 from .attributes import FeeParameters
 from .fastlz import fastlz_length

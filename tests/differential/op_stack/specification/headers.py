@@ -23,7 +23,7 @@ class InvalidHeader(Exception):
 
 @dataclass(frozen=True)
 class Header:
-    """The fields of a block; those after the base fee are None where the fork has none of them."""
+    """The fields of a header. Fields after the base fee are None if the fork does not have them."""
 
     parent_hash: bytes
     coinbase: bytes

@@ -23,7 +23,7 @@ LEGACY_FIRST_BYTE = 0xC0
 
 @dataclass(frozen=True)
 class Environment:
-    """What the instructions can ask of a block. Hashes of ancestors: the oldest first."""
+    """The block's values that instructions read. Hashes of ancestors: the oldest first."""
 
     chain_id: int
     number: int

@@ -100,7 +100,7 @@ def is_p256_signature(data: bytes) -> bool:
     return True
 
 
-# What pairs of points at infinity give, and the bytes of one pair.
+# The results for pairs of points at infinity, and the bytes of a pair.
 OF_ZEROS = {
     PAIRING: (192, word(1)),
     G1_MSM: (160, bytes(128)),

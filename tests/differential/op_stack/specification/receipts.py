@@ -16,7 +16,7 @@ DEPOSIT_RECEIPT_VERSION = 1
 
 @dataclass(frozen=True)
 class Log:
-    """What a contract said."""
+    """A log of a contract."""
 
     address: bytes
     topics: tuple[bytes, ...]

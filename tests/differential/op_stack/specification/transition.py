@@ -44,7 +44,7 @@ class InvalidBlock(Exception):
 
 @dataclass(frozen=True)
 class Done:
-    """An executed transaction, with what it paid beside gas."""
+    """An executed transaction, with its fees besides gas."""
 
     receipt: Receipt
     gas_used: int
@@ -148,7 +148,7 @@ class Block:
         return None
 
     def deposit_gas(self, deposit: Deposit, outcome: Outcome, floor: int) -> int:
-        """What receipt and block count (regolith/overview)."""
+        """The gas used in receipt and block (regolith/overview)."""
         if self.fork >= Fork.REGOLITH:
             return gas_after_refund(deposit.gas, outcome, floor)
         return 0 if deposit.is_system else deposit.gas
@@ -194,7 +194,7 @@ class Block:
         return self.parameters
 
     def pay(self, gas_used: int, price: int, l1_fee: int, charged: int) -> None:
-        """The vaults, after the sender got back what is left (exec-engine, "Fee Vaults")."""
+        """Pays the vaults, after the refund of the sender (exec-engine, "Fee Vaults")."""
         environment = self.machine.environment
         base_fee = environment.base_fee
         self.machine.add_balance(environment.coinbase, gas_used * (price - base_fee))
