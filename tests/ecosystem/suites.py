@@ -99,7 +99,7 @@ VYPER_PACKAGES = (
 NOT_ON_MAINNET = ("-k", "not (revm_fork or fork_storage or balances_fork)")
 
 
-# These tests expect an estimate that is thousands of gas too high, and a transaction of another chain.
+# These expect an estimate that is thousands of gas too high, and a transaction of another chain.
 PY_EVM_ALONE = tuple(
     f"--deselect=tests/core/{name}"
     for name in (
