@@ -83,7 +83,7 @@ class Comparison:
         assert upstream.busy is not None
         self.upstream, self.sides, self.progress = upstream, sides, progress
         self.busy: Busy = upstream.busy
-        self.head = upstream.head - 1  # of its newest anvil is asked whether it still is
+        self.head = upstream.head - 1  # anvil requests its newest block again
         self.proxy = ProxyProcess(upstream.url)
         self.found: Found = {}
         self.outputs: dict[str, list[bytes]] = {}
@@ -97,7 +97,7 @@ class Comparison:
         figures.received = traffic.received
 
     def ask(self, latency: int, side: Side, question: Question) -> None:
-        """Opens a fork for the question and asks it cold and again."""
+        """Opens a fork for a call, which runs cold and then again."""
         name, bundles = question
         self.proxy.count_anew()
         self.note(latency, OPENING, "cold", side.name, side.open(self.proxy.url, self.head))

@@ -49,7 +49,7 @@ class Question:
 
 
 class Side:
-    """A node that holds the logs."""
+    """A node with the logs."""
 
     def __init__(self, node: ComparedNode) -> None:
         self.node = node

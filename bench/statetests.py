@@ -59,7 +59,7 @@ class Timing:
 
 
 def chosen_files(files: int, seed: int) -> dict[str, set[str]]:
-    """Archive -> paths: as many of each archive, in turn of each of its directories."""
+    """Archive -> paths: the same number per archive, from its directories in turn."""
     manifest = json.loads((SHARED / "fixtures" / "manifest.json").read_text())
     strata: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for file in manifest["files"]:

@@ -51,7 +51,7 @@ BLOCK_MS: Final = 2_000
 STATES: Final = 4  # states that the chain keeps: few, to measure the memory of the watch
 GAS_LIMIT: Final = 2_000_000_000
 RANGE: Final = 1_000  # accounts whose slots one transaction stores
-STORE_GAS: Final = 30_000  # for each of them, creation of a slot included
+STORE_GAS: Final = 30_000  # per account, creation of a slot included
 TRANSFERS: Final = 20  # ordinary transactions of each slice
 PARTS: Final = 8  # alternately with the watch and without it
 LATENESS_LIMIT: Final = 10  # milliseconds, p99, of a slice
@@ -290,7 +290,7 @@ class Bench:
         fill(watch, self.count)
 
     def part(self, figures: Part, touched: int, slices: int, *, watches: bool) -> None:
-        """Measure so many slices, with the watch or without it."""
+        """Measures this many slices, with or without the watch."""
         sent = [self.load.slice(touched) for _ in range(slices + 1)]
         self.follower.is_paused = not watches
         time.sleep(2 * INTERVAL_MS / MILLISECONDS)  # the watch has caught up

@@ -1,4 +1,4 @@
-"""anvil for tests beside it."""
+"""anvil, for tests that compare a node with it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``pytest --forked``: every state that a test makes lies above a remote state without accounts."""
+"""``pytest --forked``: puts every state that a test makes above an empty remote state."""
 
 import contextlib
 import importlib
@@ -69,14 +69,14 @@ class ForkedLayer(OwnLayer, metaclass=KindOfOwn):
 
 
 class ForkedEVM(OwnEVM, metaclass=KindOfOwn):
-    """A machine that begins with a fork where it would begin with nothing."""
+    """A machine that begins with a fork instead of an empty state."""
 
     def __init__(self, *rules: Any, state: OwnLayer | None = None, **block: Any) -> None:
         super().__init__(*rules, state=nothing() if state is None else state, **block)
 
 
 class FetchedState(TransactionState):
-    """Fetches what transactions of a node read, where its state lies on a remote one."""
+    """Fetches the values that transactions of a node read, if its state is above a remote one."""
 
     def load_sender(self, transaction: Transaction) -> None:
         """Reads nothing: the pool reads the sender, whose account is recorded."""

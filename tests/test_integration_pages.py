@@ -1,4 +1,4 @@
-"""Every Python program of the pages for those who come from another library runs as it stands."""
+"""Every Python program on the pages for users of other libraries runs unchanged."""
 
 import re
 import subprocess

@@ -122,7 +122,7 @@ def prepare(client: JsonRpcClient) -> Content:
         str(receipt_of(client, shown(t.hash))["contractAddress"]) for t in deployed
     )
     head = client.call("eth_blockNumber")
-    while client.call("eth_blockNumber") == head:  # a new block has room for all of them
+    while client.call("eth_blockNumber") == head:  # a new block has room for all transactions
         time.sleep(LOOK_EVERY)
     to = bytes.fromhex(token[2:])
     sent = [

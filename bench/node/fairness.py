@@ -58,7 +58,7 @@ def greedy_bodies(connections: int, is_cheap: bool = False) -> list[bytes]:
 
 
 async def repeat(port: int, body: bytes) -> None:
-    """Send a request again as soon as it is answered, until the task is cancelled."""
+    """Repeats a request as soon as it is answered, until the task is cancelled."""
     request = http(body)
     while True:
         try:

@@ -30,7 +30,7 @@ TARGET: Final = b"\xf1" * 20
 PASSING: Final = 16  # connections that come and go in a cycle
 SUBSCRIBERS: Final = 4
 LISTEN_SECONDS: Final = 0.5
-EXPIRING: Final = 8  # one filter of so many is left to expire
+EXPIRING: Final = 8  # one of this many filters is left to expire
 KINDS: Final = ("newHeads", "logs", "newPendingTransactions")
 # Before this number memory grows, as it should: states keep 51,000 transfers, filters 65,536, the
 # newest blocks 19,000.
@@ -52,7 +52,7 @@ HOSTILE: Final = tuple(
 
 
 class Moment(NamedTuple):
-    """Resident bytes when so many transactions had been sent."""
+    """Resident bytes after this many transactions."""
 
     memory: int
     transactions: int
@@ -175,7 +175,7 @@ class FullLoad:
         asyncio.run(self._listen())
 
     def _poll(self) -> None:
-        """Filters that are installed, polled and, most of them, removed."""
+        """Installs and polls filters, and removes most of them."""
         for method, params in (
             ("eth_newFilter", [{"address": self.side.content.emitter}]),
             ("eth_newBlockFilter", []),
@@ -189,7 +189,7 @@ class FullLoad:
                 client.call("eth_uninstallFilter", name)
 
     async def _listen(self) -> None:
-        """Subscribers that listen for a moment; half of them leave without a handshake."""
+        """Subscribers that connect for a moment; half of them disconnect without a handshake."""
         url = self.node.url.replace("http", "ws", 1)
         await asyncio.gather(*(self._subscribe(url, number) for number in range(SUBSCRIBERS)))
 

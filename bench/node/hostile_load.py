@@ -88,7 +88,7 @@ def hostile_bodies(content: Content) -> dict[str, bytes]:
 
 
 def attack(port: int, bodies: Sequence[bytes], connections: int) -> None:
-    """Keep so many connections busy until the process is ended."""
+    """Keeps this many connections busy until the process is ended."""
 
     async def one(body: bytes) -> None:
         while True:

@@ -273,7 +273,7 @@ def wait_for(condition: Callable[[], Any], seconds: float, complaint: str) -> An
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on now."""
+    """A port of the loopback interface that is free now."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])

@@ -40,7 +40,7 @@ ACCOUNTS: Final = tuple(account.address for account in dev_accounts(10))
 
 
 def account(number: int) -> str:
-    """One of the development accounts, in turn."""
+    """The development accounts in turn."""
     return shown(ACCOUNTS[number % len(ACCOUNTS)])
 
 
@@ -51,7 +51,7 @@ def token_transfer(content: Content, number: int) -> dict[str, str]:
 
 
 def balance_of(content: Content, number: int) -> dict[str, str]:
-    """A call that asks for a balance of the token."""
+    """A call of the token's balanceOf."""
     owner = ACCOUNTS[number % len(ACCOUNTS)]
     return {"to": content.token, "data": shown(BALANCE_OF + owner.rjust(32, b"\0"))}
 

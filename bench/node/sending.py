@@ -43,7 +43,7 @@ class Sender:
 
 
 def senders() -> list[Sender]:
-    """Accounts that nobody else uses."""
+    """Accounts that no other code uses."""
     keys = [keccak256(b"sender" + number.to_bytes(4, "big")) for number in range(SENDERS)]
     found = []
     for key in keys:
@@ -88,7 +88,7 @@ class Sending:
         return int(self.client.call("eth_getBalance", shown(address), "latest"), 16)
 
     def transfers(self, count: int, target: bytes) -> list[Transaction]:
-        """The next transactions, of all senders in turn."""
+        """The next transactions, from all senders in turn."""
         first, self.sent = self.sent, self.sent + count
         return [
             signed(self.senders[i % SENDERS].key, i // SENDERS, to=target, value=1)
@@ -130,7 +130,7 @@ class Sending:
 
 
 def wait_for(happened: Callable[[], bool], seconds: float) -> None:
-    """Wait until a condition holds; LoadError after so many seconds."""
+    """Waits until a condition holds. LoadError after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:

@@ -138,7 +138,7 @@ class Rocks:
 
 
 class Lightning:
-    """LMDB: one transaction for a block, on the disk when asked for."""
+    """LMDB: one transaction per block, synced to disk if requested."""
 
     def __init__(self, path: Path) -> None:
         import lmdb
@@ -233,7 +233,7 @@ def chain(count: int) -> Iterator[tuple[int, Block, bytes]]:
         transactions = []
         for _ in range(TRANSACTIONS):
             nonce += 1
-            # any signature will do: nobody is asked for the sender
+            # any signature will do: the sender is never recovered
             transactions.append(
                 Transaction.build(
                     type=2, chain_id=1, nonce=nonce, gas_limit=60_000, to=bytes(20), value=nonce,
@@ -263,7 +263,7 @@ def timed(action: Callable[..., Any], *arguments: Any) -> float:
 
 
 def by_hash(store: Stored, key: bytes) -> bytes | None:
-    """The block that holds a transaction."""
+    """The block that contains a transaction."""
     found = store.locate(key)
     return None if found is None else store.get(found[0])
 

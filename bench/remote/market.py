@@ -99,7 +99,7 @@ ROUTER: Final = assemble(
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A key that nobody else uses."""
+    """A key that no other code uses."""
 
     key: bytes
     address: bytes
@@ -209,7 +209,7 @@ def empty_genesis() -> dict[str, Any]:
 
 @cache
 def genesis() -> dict[str, Any]:
-    """The genesis file of an upstream that holds the market."""
+    """The genesis file of an upstream with the market."""
     document = empty_genesis()
     alloc = dict(document["alloc"])
     for address, (balance, code, slots) in accounts().items():
@@ -230,13 +230,13 @@ def token_slot_of(holder: int) -> int:
 
 
 def balance_call(token: int, holder: int) -> dict[str, str]:
-    """A call object that asks a token for a holder's balance."""
+    """A call object that reads a holder's balance of a token."""
     owner = holders()[holder].address
     return call_object(TOKEN_ADDRESSES[token], BALANCE_OF + owner.rjust(32, b"\0"))
 
 
 def multicall(holder: int, tokens: int = TOKENS) -> dict[str, str]:
-    """A call object that asks many tokens for one holder's balance."""
+    """A call object that reads one holder's balances of many tokens."""
     words = [holders()[holder].address, *TOKEN_ADDRESSES[:tokens]]
     return call_object(MULTICALL_ADDRESS, b"".join(each.rjust(32, b"\0") for each in words))
 

@@ -28,7 +28,7 @@ Call = dict[str, Any]
 
 @dataclass(slots=True)
 class Reply:
-    """An HTTP answer. ``cut``: the connection ends after so many bytes of the body."""
+    """An HTTP answer. ``cut``: number of bytes of the body after which the connection ends."""
 
     body: bytes
     status: int = 200
@@ -248,7 +248,7 @@ def calls_of(body: bytes) -> list[Call]:
 
 
 def whole(calls: Sequence[Call], error: dict[str, Any], status: int = 200) -> Reply:
-    """One error object for a whole request, whatever it asked."""
+    """One error object for a whole request, whatever its calls."""
     number = calls[0].get("id") if len(calls) == 1 else None
     document = {"jsonrpc": "2.0", "id": number, "error": error}
     return Reply(json.dumps(document).encode(), status, dict(JSON_TYPE))
@@ -273,7 +273,7 @@ class ProxyProcess:
         return found
 
     def wait_for(self, latency: float) -> None:
-        """From now on every request waits so many seconds."""
+        """Sets the latency of every request from now on, in seconds."""
         self._ask({"latency": latency})
 
     def count_anew(self) -> Traffic:

@@ -27,7 +27,7 @@ Bundles = Sequence[Sequence[Message]]
 
 
 class Side(Protocol):
-    """A fork that is opened and then asked. Times are seconds of the wall clock."""
+    """A fork that is opened and then called. Times are seconds of the wall clock."""
 
     name: str
 
@@ -49,7 +49,7 @@ class Side(Protocol):
 
 
 class Anvil:
-    """``anvil --fork-url`` as a process, asked over HTTP."""
+    """``anvil --fork-url`` as a process, called over HTTP."""
 
     name = "anvil"
 

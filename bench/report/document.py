@@ -27,7 +27,7 @@ def machine() -> dict[str, object]:
 
 
 def processor_name() -> str:
-    """The processor's own name where the system tells it."""
+    """The name of the processor, if the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

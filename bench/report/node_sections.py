@@ -1,4 +1,4 @@
-"""The parts of the page about the node beside anvil."""
+"""The parts of the page that compare the node with anvil."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def verdict(row: dict[str, Any]) -> str:
 
 
 def aims(rows: list[dict[str, Any]]) -> str:
-    """The aims; a missed one stands out."""
+    """The table of aims, which marks missed aims."""
     if not rows:
         return "<p class=note>None of the cases that the aims speak of was run.</p>"
     text = table(

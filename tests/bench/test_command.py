@@ -1,4 +1,4 @@
-"""``fastevm bench``: proves before it times, writes what others can read, goes on without peers."""
+"""``fastevm bench``: verifies before timing, writes a readable file, works without peers."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The benchmark of forks asks every side the same, and its figures are medians beside ours."""
+"""The benchmark of forks makes the same calls on every side, and reports medians and ratios."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Work on several threads beside one: ratios of runs in turn, on a fake clock."""
+"""Work on several threads, and on one thread: ratios of alternating runs, on a fake clock."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Control methods beside anvil itself: the same answers, and dumps that load on either side."""
+"""Control methods compared with anvil's: equal answers, and dumps that load on either node."""
 
 import shutil
 import time
@@ -41,7 +41,7 @@ def client() -> Iterator[Client]:
 
 
 class Chains:
-    """Asks both nodes and holds their answers against each other."""
+    """Calls both nodes and compares their answers."""
 
     def __init__(self, anvil: NodeProcess, client: Client) -> None:
         self.anvil, self.client = anvil, client

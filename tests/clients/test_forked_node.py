@@ -1,4 +1,4 @@
-"""viem and cast against a node that goes on from the chain of another one."""
+"""viem and cast on a node that forks another one."""
 
 import json
 import shutil

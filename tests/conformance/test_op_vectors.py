@@ -37,7 +37,7 @@ LIMITS = [
 def test_a_precompile_refuses_more_input_than_its_limit(number, fork, most):
     schedule = schedule_for(fork)
     assert schedule.packed()["precompile_max_input"][number] == most
-    # Over the limit all gas is lost, whatever the price would have been.
+    # Above the limit all gas is consumed, whatever the price.
     assert run(number, bytes(most + 1), GAS, fork) == (False, b"", 0)
     assert run(number, bytes(most + 1), 1, fork)[0] is False
     pair = 192 if number == 0x08 else {0x0C: 160, 0x0E: 288, 0x0F: 384}[number]

@@ -143,7 +143,7 @@ class CaseMaker:
                 self.pre[person]["code"] = hex_bytes(b"\xef\x01\x00" + self.delegate())
 
     def delegate(self) -> bytes:
-        """What an account delegates to: a contract, a person, a precompile, nobody."""
+        """A delegate: a contract, an account without code, a precompile, or the zero address."""
         others = (*PEOPLE, NOBODY, bytes(19) + b"\x04", bytes(20))
         return self.random.choice((*self.contracts, *self.contracts, *others))
 

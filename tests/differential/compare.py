@@ -41,7 +41,7 @@ def state_difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
 
 
 def account_difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
-    """The first difference in those accounts, parts and slots that the peer can tell."""
+    """The first difference in the accounts, parts and slots that the peer reports."""
     for address, parts in theirs.items():
         account = ours.get(address, [0, 0, "0x", {}])
         for name, their in parts.items():

@@ -52,7 +52,7 @@ class Campaign:
         self.found: list[Path] = []
 
     def run(self, until: float, programs: int | None = None) -> None:
-        """Give the peers turns until the time is over, or each has compared so many programs."""
+        """Runs the peers in turn until a time, or until each has compared ``programs``."""
         while time.monotonic() < until:
             for name in self.names:
                 self.turn(name)

@@ -12,7 +12,7 @@ Shows = Callable[[Case], bool]
 
 
 def minimise(case: Case, shows: Shows) -> Case:
-    """Drop and shorten parts of the case as long as `shows` holds, until nothing more goes."""
+    """Drops and shortens parts of the case while `shows` holds, until none can be removed."""
     size = None
     while size != len(case.dumps()):
         size = len(case.dumps())

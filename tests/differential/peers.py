@@ -13,7 +13,7 @@ from fastevm.bench.peers.compiled import PROGRAMS, NotBuilt
 
 ROOT = Path(__file__).parents[2]
 WORKERS = Path(__file__).parent / "workers"
-# Cases that may wait for a peer, so that neither side stands still.
+# Cases that may wait for a peer, so that neither side is idle.
 AHEAD = 8
 END_SECONDS = 10.0
 
@@ -65,7 +65,7 @@ class Peer:
         self.name = name
         # What checks fastevm (see `make sanitize`) has no business in the peers.
         environ = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-        # A file takes what a pipe would stop at.
+        # A file, unlike a pipe, never blocks the writer.
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the peer)
         self.process = subprocess.Popen(
             command or command_of(name), cwd=WORKERS, env=environ, text=True, bufsize=1,
@@ -101,7 +101,7 @@ class Peer:
         return answer
 
     def send(self, case: str) -> None:
-        """A case as one line of JSON; nobody waits for it, and `read` tells of a peer's end."""
+        """Sends a case as a line of JSON without waiting; `read` reports a peer's end."""
         assert self.process.stdin is not None
         self.writer.submit(self.process.stdin.write, case + "\n")
 

@@ -46,7 +46,7 @@ def edges() -> list[Signature]:
 
 
 def random_edges(source: random.Random) -> Iterator[Signature]:
-    """Without end: numbers beside powers of two, and chosen multipliers of G and of a known R."""
+    """Endless: numbers near powers of two, and chosen multipliers of G and of a known R."""
     points = [(k, x_of(k)) for k in (*range(1, 33), LAMBDA, LAMBDA - 1, ORDER // 2)]
 
     def number() -> int:
@@ -77,7 +77,7 @@ def compare_edges(count: int, seed: int) -> Counter[str]:
 
 
 def main() -> None:
-    """Compare so many; exit code 1 where a key differs."""
+    """Compares random and edge signatures; exits with code 1 if a key differs."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--random", type=int, default=100_000)
     parser.add_argument("--edges", type=int, default=100_000)

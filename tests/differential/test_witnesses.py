@@ -47,7 +47,7 @@ def ran(peer: Peer, fork: str, made: Sample, witness: Witness) -> dict[str, str]
 
 
 def busy(fork: str) -> Sample:
-    """A block that writes, deletes, destroys, looks at codes, and asks for an old hash."""
+    """A block that writes, deletes, self-destructs, reads codes and reads an old hash."""
     asked = [
         (WRITER, 9, 99), *((WRITER, 0, slot) for slot in range(1, 36)), (OLD_HASH, 1),
         (SIZER, LOOKER), (LOOKER, WRITER), (QUITTER, b"\x77" * 20), (CALLER, QUITTER),

@@ -45,7 +45,7 @@ def smallest(peer: Peer, case: Case, found: str) -> tuple[Case, str]:
 
 
 def compare(peer: Peer, rules: str, seed: int, programs: int) -> int:
-    """Compare so many programs under a rule set; how many cases differ."""
+    """Compares programs under a rule set; returns how many cases differ."""
     tally, found = Tally(), []
     for first in count(seed, AT_ONCE):
         seeds = range(first, first + AT_ONCE)

@@ -54,7 +54,7 @@ class AmsterdamMaker(CaseMaker):
         self.is_april = fork == RULE_SETS["S"]
 
     def make(self) -> Case:
-        """The case; storage without code stays out where the rules do not tell of it."""
+        """The case, without storage of accounts without code if the rules do not allow it."""
         case = super().make()
         for address, account in list(case.pre.items()):
             is_bare = account["code"] == "0x" and not account["nonce"]

@@ -41,7 +41,7 @@ class Stage:
     nobody: tuple[bytes, ...]
 
     def state_gas(self, size: int) -> int:
-        """About what so many bytes of state cost."""
+        """About the state gas of ``size`` bytes."""
         return size * (self.schedule.parameters["state_byte_cost"] or 1_174)
 
     def reservoir(self) -> int:

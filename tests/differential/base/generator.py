@@ -166,7 +166,7 @@ class Generator:
         return Call(to, data, random.choice(PEOPLE), value, is_static, gas)
 
     def opening(self) -> list[Call]:
-        """Calls that make policies and two tokens whose first person holds every role."""
+        """Calls that create policies and two tokens whose first account has every role."""
         owner = PEOPLE[0]
         kinds = (policies.ALLOWLIST, policies.BLOCKLIST, policies.ALLOWLIST)
         made = [

@@ -91,7 +91,7 @@ def reported_of_users(peer: Peer, case: Fields, expected: Fields) -> list[str]:
 
 
 def run(peer: Peer, fork: Fork, first_seed: int, transactions: int) -> Tally:
-    """Blocks of consecutive seeds until so many transactions were executed."""
+    """Blocks of consecutive seeds until this many transactions were executed."""
     tally, seed = Tally(), first_seed
     while tally.executed < transactions:
         case = make_block(seed, fork)

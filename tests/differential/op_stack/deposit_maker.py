@@ -82,7 +82,7 @@ class DepositMaker:
         return Deposit(source, sender, to, mint, value, gas, is_system, data)
 
     def sender(self) -> bytes:
-        """Mostly somebody who also sends transactions, at times a contract of L1, or nobody."""
+        """Usually a sender of transactions, sometimes a contract of L1 or L2, or a new account."""
         people = [key.address for key in PEOPLE]
         return self.random.choice((*people, *people, ALIASED, NOBODY, CONTRACTS[0]))
 

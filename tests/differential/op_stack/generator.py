@@ -44,7 +44,7 @@ class BlockMaker:
         self.attributes = self.make_attributes()
 
     def make(self, transactions: int) -> Fields:
-        """A case with about so many transactions."""
+        """A case with about this many transactions."""
         random = self.random
         self.world.put_attributes(self.make_attributes(), self.form)
         deposits = DepositMaker(self.world, self.attributes, self.form, self.gas_limit)

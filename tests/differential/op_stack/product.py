@@ -99,7 +99,7 @@ class Import:
         return items
 
     def block(self, header: list[Any]) -> Block:
-        """The block of the transactions that may stand in it, under a header."""
+        """The block of the valid transactions, under a header."""
         pairs = zip(self.case["transactions"], self.expected["transactions"], strict=True)
         raw = [unhexed(text) for text, outcome in pairs if outcome["valid"]]
         transactions = [rlp.decode(item) if item[0] >= LEGACY else item for item in raw]
@@ -135,7 +135,7 @@ def candidate_differences(imported: Import) -> list[str]:
     builder.begin()
     pairs = zip(imported.case["transactions"], expected["transactions"], strict=True)
     for index, (text, theirs) in enumerate(pairs):
-        # A builder does not know the parent; whoever builds a fork's first block leaves users out.
+        # A builder does not know the parent, and omits users' transactions in a fork's first block.
         if not theirs["valid"] and theirs["reason"].startswith("only deposits"):
             continue
         try:
@@ -200,11 +200,11 @@ def import_differences(imported: Import) -> list[str]:
 
 
 def fee_differences(imported: Import) -> list[str]:
-    """Fees as the product tells them of a transaction, from the calldata of the attributes."""
+    """Fees of a transaction as the product computes them, from the calldata of the attributes."""
     attributes = attributes_of(imported.block(imported.header_items()).transactions)
     if attributes is None:
         return []
-    # With empty scalars the storage counts, which calldata of Ecotone does not tell.
+    # With empty scalars the storage counts, which Ecotone's calldata do not contain.
     if imported.fork >= Fork.ECOTONE and not is_reported(attributes) and not imported.is_first:
         return []
     schedule, found = imported.schedule, []

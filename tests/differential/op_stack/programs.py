@@ -35,7 +35,7 @@ def store(slot: int, value: bytes) -> bytes:
 
 
 def l1_block_code(form: Fork) -> bytes:
-    """A contract that stores the attributes where the real one does, whoever calls it."""
+    """A contract that stores the attributes like the real one, but for any caller."""
 
     def load(at: int) -> bytes:
         return push(at) + bytes([CALLDATALOAD])

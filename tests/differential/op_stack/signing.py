@@ -27,7 +27,7 @@ class Key:
 
 
 def legacy(key: Key, fields: list[Any], chain_id: int | None) -> bytes:
-    """Nonce, price, gas, to, value and data; signed for a chain (EIP-155) or for all of them."""
+    """Nonce, price, gas, to, value and data; signed for a chain (EIP-155) or for any chain."""
     suffix = [] if chain_id is None else [chain_id, 0, 0]
     parity, r, s = key.sign(keccak256(rlp_encode(fields + suffix)))
     v = LEGACY_V + parity if chain_id is None else CHAIN_V + 2 * chain_id + parity

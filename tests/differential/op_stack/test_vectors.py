@@ -101,7 +101,7 @@ def test_l1_fee(vector: Vector) -> None:
         return
     raw = input_of(vector)
     if raw[0] == 0x7E:
-        # Nobody asks for the fee of a deposit.
+        # A deposit has no fee.
         assert vector["l1Fee"] == 0
         return
     fork = Fork.named(vector["rules"])

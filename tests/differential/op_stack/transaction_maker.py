@@ -22,7 +22,7 @@ Fields = dict[str, Any]
 
 
 def text_like_data(random: Random) -> bytes:
-    """Random, zeros, words, or quotations of what stood before, some of them far back."""
+    """Random bytes, zeros, words, or copies of earlier parts, some of them far back."""
     size = random.randrange(LONGEST_DATA)
     choice = random.random()
     if choice < 0.03:
@@ -101,7 +101,7 @@ class TransactionMaker:
         return self.by_somebody_new(fields)
 
     def delegating(self) -> bytes:
-        """Type 4, which may stand in a block from Isthmus on."""
+        """A transaction of type 4, valid from Isthmus on."""
         random = self.random
         fields = self.fields(random.choice((*CONTRACTS, self.world.delegated, NOBODY)), gas=400_000)
         key = random.choice(PEOPLE)
@@ -125,7 +125,7 @@ class TransactionMaker:
         return entries
 
     def at_a_limit(self) -> bytes:
-        """A precompile with so many zeros as it may have, or one pair, or one byte, more."""
+        """A precompile with the largest allowed number of zeros, or one pair or one byte more."""
         random = self.random
         numbers = [number for number in LIMITS if limit_of(number, self.fork)]
         number = random.choice(numbers)
@@ -140,7 +140,7 @@ class TransactionMaker:
     # --- who pays ---
 
     def send(self, fields: Fields) -> bytes:
-        """By somebody rich, of any type that the fork has."""
+        """A transaction of a rich sender, of any type that the fork has."""
         key = self.random.choice(PEOPLE)
         return self.signed(key, self.world.next_nonce(key.address), fields, self.kind())
 
@@ -188,7 +188,7 @@ class TransactionMaker:
         ]
 
     def at_the_border(self) -> bytes:
-        """By somebody who has just enough for all fees, or one wei less or more."""
+        """A transaction of a sender with just enough for all fees, or one wei less or more."""
         random = self.random
         key = self.world.new_poor()
         kind, price = self.kind(), self.base_fee + random.choice((0, 7, 10**9))

@@ -130,7 +130,7 @@ class World:
         account["storage"] = {hex(slot): value for slot, value in slots.items() if value}
 
     def stored_parameters(self) -> dict[str, int]:
-        """The overhead and scalar that the contract holds."""
+        """The overhead and scalar in the contract."""
         storage = self.accounts[L1_BLOCK]["storage"]
         return {
             "overhead": storage.get(hex(OVERHEAD_SLOT), 0),
@@ -138,7 +138,7 @@ class World:
         }
 
     def next_nonce(self, address: bytes) -> int:
-        """The nonce of one more transaction of somebody, which is then used."""
+        """Returns a sender's next nonce and counts it as used."""
         nonce = self.nonces.get(address, 0)
         self.nonces[address] = nonce + 1
         return nonce

@@ -122,7 +122,7 @@ class Side:
     def call(self, sender: bytes, is_token: bool, data: bytes) -> Outcome:
         """Calls the token or the registry and keeps the changes."""
         to = self.token if is_token else self.registry
-        # The token of the other side has another address, which nobody may depend on.
+        # The other side's token has another address; results must not depend on it.
         done = self.evm.call(
             to, data.replace(MARK, self.token), sender=sender, gas=GAS, commit=True
         )

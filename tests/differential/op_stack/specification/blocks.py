@@ -61,7 +61,7 @@ def run_case(case: Fields) -> Fields:
 
 
 def state_of(case: Fields, fork: Fork) -> Machine:
-    """A machine with the state before the block, to tell its root."""
+    """A machine with the state before the block, to compute its root."""
     nothing = Environment(0, 0, 0, 0, 0, bytes(20), bytes(32), (), bytes(32))
     machine = Machine(fork, nothing)
     fill(machine, case["pre"])

@@ -62,7 +62,7 @@ def decode_deposit(raw: bytes) -> Deposit:
 
 
 def user_source_hash(l1_block_hash: bytes, log_index: int) -> bytes:
-    """Domain 0: a deposit that somebody made on L1."""
+    """Domain 0: a deposit that a user made on L1."""
     return keccak256(word(0) + keccak256(l1_block_hash + word(log_index)))
 
 

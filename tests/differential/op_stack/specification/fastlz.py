@@ -25,7 +25,7 @@ def bucket_of(sequence: int) -> int:
 
 
 def literal_length(count: int) -> int:
-    """Bytes of a run of literals: each 32 of them cost one byte more."""
+    """Bytes of a run of literals: one more byte for each 32 literals."""
     runs, rest = divmod(count, LONGEST_RUN)
     return runs * (LONGEST_RUN + 1) + (rest + 1 if rest else 0)
 

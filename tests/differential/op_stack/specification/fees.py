@@ -51,7 +51,7 @@ def is_first_of_ecotone(parameters: FeeParameters) -> bool:
 
 
 def l1_cost(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
-    """The L1 data fee in wei of a signed transaction as it stands in the block."""
+    """The L1 data fee in wei of a signed transaction in its block encoding."""
     scaled = (
         BYTE_GAS * parameters.base_fee * parameters.base_fee_scalar
         + parameters.blob_base_fee * parameters.blob_base_fee_scalar

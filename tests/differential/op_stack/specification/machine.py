@@ -212,7 +212,7 @@ class Machine:
         )
 
     def system_call(self, address: bytes, data: bytes) -> None:
-        """EIP-4788, EIP-2935: nothing happens where there is no code, and nobody pays."""
+        """EIP-4788, EIP-2935: a call without a fee; nothing happens if there is no code."""
         code = self.code(address)
         if not code:
             return

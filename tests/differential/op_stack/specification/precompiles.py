@@ -29,7 +29,7 @@ Contract = Callable[[Any], None]
 
 
 class Precompiles:
-    """The table of one fork, to stand in the place of an Ethereum fork's."""
+    """The table of a fork, which replaces an Ethereum fork's."""
 
     def __init__(self, fork: Fork) -> None:
         package = f"ethereum.forks.{fork.evm}"

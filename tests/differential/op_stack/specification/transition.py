@@ -33,7 +33,7 @@ MOST_NONCE = (1 << 64) - 1
 REFUND_QUOTIENT = 5
 DELEGATION = bytes.fromhex("ef0100")
 DELEGATION_BYTES = 23
-# Types of signed transactions, and the fork from which each may stand in a block.
+# Types of signed transactions, and the fork from which each is valid.
 TYPES = {0: Fork.BEDROCK, 1: Fork.BEDROCK, 2: Fork.BEDROCK, 4: Fork.ISTHMUS}
 FIRST_LEGACY_BYTE = 0xC0
 
@@ -84,7 +84,9 @@ class Block:
             self.machine.set_code(CREATE2_DEPLOYER, CREATE2_DEPLOYER_CODE)
 
     def execute(self, raw: bytes) -> Done:
-        """Execute one transaction; InvalidBlock, and nothing changed, where it may not stand."""
+        """Executes a transaction. Raises InvalidBlock, without changes, if it is invalid in the
+        block.
+        """
         is_deposit = raw[:1] == bytes([DEPOSIT_TYPE])
         done = self.deposit(raw) if is_deposit else self.user_transaction(raw)
         self.done.append(done)
