@@ -17,7 +17,13 @@ from typing import Any, Final
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.metrics import MetricsRegistry
-from fastevm.chain.storage import block_journal, pool_journal, preconfirmed, state_snapshot
+from fastevm.chain.storage import (
+    block_journal,
+    development_log,
+    pool_journal,
+    preconfirmed,
+    state_snapshot,
+)
 from fastevm.chain.storage.archive import Archive
 from fastevm.chain.storage.block_journal import BlockJournal, Progress
 from fastevm.chain.storage.development_log import DevelopmentLog
@@ -58,6 +64,7 @@ MEMBERS: Final = (
     pool_journal.FILE_NAME,
     preconfirmed.FILE_NAME,
     state_snapshot.FILE_NAME,
+    development_log.FILE_NAME,
 )
 
 

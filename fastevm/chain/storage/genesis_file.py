@@ -11,8 +11,10 @@ import msgspec
 
 from fastevm.chain.storage.record_file import StorageError
 from fastevm.core.primitives.json_file import read_json
+from fastevm.core.primitives.keccak import keccak256
 
 GENESIS_NAME: Final = "genesis.json"
+CHECKSUM: Final = "checksum"  # the member with the hash of the others
 
 _Hash = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-f]{64}$")]
 _Milliseconds = Annotated[int, msgspec.Meta(ge=1)]
@@ -59,7 +61,8 @@ class GenesisFile(msgspec.Struct, rename="camel", omit_defaults=True):
 
     def encoded(self) -> bytes:
         """The bytes of the file."""
-        return json.dumps(msgspec.to_builtins(self), indent=1).encode()
+        members = msgspec.to_builtins(self)
+        return json.dumps({**members, CHECKSUM: checksum_of(members)}, indent=1).encode()
 
 
 def genesis_file(
@@ -94,6 +97,18 @@ def parse_genesis_file(data: bytes, path: Path) -> GenesisFile:
             f"genesis to `fastevm db repair --genesis`"
         ) from None
     return found
+
+
+def checksum_of(members: Mapping[str, Any]) -> str:
+    """Returns the checksum of the members of the file."""
+    text = json.dumps({**members, CHECKSUM: None}, sort_keys=True, separators=(",", ":"))
+    return "0x" + keccak256(text.encode()).hex()
+
+
+def has_changed(path: Path) -> bool:
+    """Returns whether the file is not as a node wrote it. Files without a checksum are accepted."""
+    members = read_json(path.read_bytes())
+    return members.get(CHECKSUM) not in (None, checksum_of(members))
 
 
 def file_label(genesis_hash: bytes, chain_id: int) -> bytes:

@@ -12,7 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fastevm.chain.storage import block_journal, pool_journal, preconfirmed, state_snapshot
+from fastevm.chain.storage import (
+    block_journal,
+    development_log,
+    named_snapshots,
+    pool_journal,
+    preconfirmed,
+    state_snapshot,
+)
 from fastevm.chain.storage.archive_file import ArchiveFile
 from fastevm.chain.storage.block_record import block_of, hashes_of, receipts_of
 from fastevm.chain.storage.data_directory import (
@@ -24,9 +31,11 @@ from fastevm.chain.storage.data_directory import (
 )
 from fastevm.chain.storage.genesis_file import (
     GENESIS_NAME,
+    has_changed,
     parse_genesis_file,
     read_genesis_file,
 )
+from fastevm.chain.storage.named_snapshots import FOLDER_NAME, snapshot_files
 from fastevm.chain.storage.record_file import (
     CUT_SUFFIX,
     HEAD,
@@ -63,6 +72,12 @@ KINDS: Final = {
     pool_journal.FILE_NAME: {pool_journal.TRANSACTION: "transactions"},
     preconfirmed.FILE_NAME: {preconfirmed.DRAFT: "drafts", preconfirmed.SLICE: "slices"},
     state_snapshot.FILE_NAME: {},
+    development_log.FILE_NAME: {
+        development_log.STATE: "states",
+        development_log.SNAPSHOT: "snapshots",
+        development_log.REVERTED: "returns",
+        development_log.AMENDED: "amendments",
+    },
 }
 
 
@@ -98,7 +113,8 @@ def verify(directory: Path) -> list[FileReport]:
                 f"{preconfirmed.FILE_NAME} has {orphan}"
             )
         reports[blocks.name] = blocks._replace(problems=(*blocks.problems, *problems))
-        return list(reports.values())
+        named = [_verify_snapshot(path, label) for path in snapshot_files(directory)]
+        return [_verify_genesis(directory / GENESIS_NAME), *reports.values(), *named]
 
 
 def repair(directory: Path, genesis: bytes | None = None) -> list[str]:
@@ -116,12 +132,16 @@ def repair(directory: Path, genesis: bytes | None = None) -> list[str]:
         label = _label(directory)
         for name in MEMBERS:
             done += _repair_file(directory / name, label)
+        for path in snapshot_files(directory):
+            done += _repair_snapshot(path, label)
         return done + _accept_loss(directory, label) + _return_slices(directory, label)
 
 
 def set_aside_files(directory: Path) -> list[Path]:
     """Returns the cut, repaired and abandoned files that the directory keeps."""
-    aside = [*directory.glob("*" + CUT_SUFFIX + "*"), *directory.glob("*" + DAMAGED_SUFFIX + "*")]
+    folders = (directory, directory / FOLDER_NAME)
+    endings = (CUT_SUFFIX, DAMAGED_SUFFIX)
+    aside = [path for each in folders for end in endings for path in each.glob(f"*{end}*")]
     return sorted([*aside, *directory.glob(ABANDONED_PREFIX + "*")])
 
 
@@ -174,7 +194,8 @@ def _verify_file(path: Path, label: bytes) -> FileReport:
         if read_header(file.fileno(), label) is None:
             problem = f"{path}: the file header at byte 0 is not that of this chain"
             return FileReport(path.name, size, {}, (), (problem,))
-        counts = dict.fromkeys(KINDS[path.name].values(), 0)
+        kinds = KINDS.get(path.name, {})
+        counts = dict.fromkeys(kinds.values(), 0)
         damages: list[Damage] = []
         problems: list[str] = []
         for found in _scan(file.fileno(), label):
@@ -182,12 +203,43 @@ def _verify_file(path: Path, label: bytes) -> FileReport:
                 damages.append(found)
                 problems.append(_damage_text(path, found))
                 continue
-            kind = KINDS[path.name].get(found.kind, "records")
+            kind = kinds.get(found.kind, "records")
             counts[kind] = counts.get(kind, 0) + 1
             wrong = _block_problem(found) if kind == "blocks" else None
             if wrong is not None:
                 problems.append(f"{path}: the block at byte {found.start}: {wrong}")
     return FileReport(path.name, size, counts, tuple(damages), tuple(problems))
+
+
+def _verify_genesis(path: Path) -> FileReport:
+    problem = f"{path}: its content is not what a node wrote: compare it with a copy"
+    problems = (problem,) if has_changed(path) else ()
+    return FileReport(path.name, path.stat().st_size, {}, (), problems)
+
+
+def _verify_snapshot(path: Path, label: bytes) -> FileReport:
+    found = _verify_file(path, label)
+    name = f"{path.parent.name}/{path.name}"
+    if found.problems or _is_complete(path, label):
+        return found._replace(name=name)
+    return found._replace(name=name, problems=(f"{path} is not complete",))
+
+
+def _is_complete(path: Path, label: bytes) -> bool:
+    """Returns whether the last record of a named snapshot is its end."""
+    return [record.kind for record in _records(path, label)][-1:] == [named_snapshots.END]
+
+
+def _repair_snapshot(path: Path, label: bytes) -> list[str]:
+    """Corrects a named snapshot, or moves it aside if it stays incomplete."""
+    if not _verify_snapshot(path, label).problems:
+        return []
+    done = _repair_file(path, label)
+    if _is_complete(path, label):
+        return done
+    aside = copy_aside(path, DAMAGED_SUFFIX)
+    path.unlink()
+    return [*done, f"{path.name}: cannot be used; it is kept as {aside.name}"]
 
 
 def _whole_size(report: FileReport) -> int:
@@ -353,7 +405,8 @@ def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator
     """
     header = read_header(descriptor, label)
     assert header is not None
-    for part in _scan(descriptor, label):
+    parts = _scan(descriptor, label)
+    for part in parts:
         if isinstance(part, Record):
             yield part
             continue
@@ -364,6 +417,13 @@ def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator
             yield record
         elif name == pool_journal.FILE_NAME:
             done.append(f"{name}: the record at byte {part.start} left out")
+        elif name == development_log.FILE_NAME:
+            done.append(
+                f"{name}: ends before the damage at byte {part.start}, but for the newest state"
+            )
+            later = (found for found in parts if isinstance(found, Record))
+            yield from [found for found in later if found.kind == development_log.STATE][-1:]
+            return
         else:
             done.append(f"{name}: ends before the damage at byte {part.start}")
             return

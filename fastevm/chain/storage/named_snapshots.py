@@ -28,6 +28,11 @@ def check_name(name: str) -> str:
     return name
 
 
+def snapshot_files(directory: Path) -> list[Path]:
+    """Returns the files of all named snapshots of a data directory."""
+    return sorted((directory / FOLDER_NAME).glob("*" + SUFFIX))
+
+
 class NamedSnapshots:
     """One file for each name, with the state and a JSON object of other data."""
 

@@ -290,7 +290,7 @@ def test_a_directory_of_the_first_format_is_read_and_gets_salts_when_it_is_compa
     for name in MEMBERS:
         unsalt(home.path / name)
     (home.path / "blocks.index").unlink(missing_ok=True)
-    assert [report.problems for report in verify(home.path)] == [()] * len(MEMBERS)
+    assert not any(report.problems for report in verify(home.path))
     flip(home.path / "blocks.log", 30)
     assert db(home, "repair") == 0
     node = home.open()
@@ -305,7 +305,7 @@ def test_a_directory_of_the_first_format_is_read_and_gets_salts_when_it_is_compa
 
 def test_verification_changes_nothing_and_waits_for_no_node(home: Home) -> None:
     files = {path: path.read_bytes() for path in home.path.iterdir()}
-    assert [report.problems for report in verify(home.path)] == [()] * len(MEMBERS)
+    assert not any(report.problems for report in verify(home.path))
     assert {path: path.read_bytes() for path in home.path.iterdir() if path.name != "LOCK"} == {
         path: data for path, data in files.items() if path.name != "LOCK"
     }
@@ -376,3 +376,71 @@ def test_new_names_are_on_the_disk_before_a_block_is(
 
 def _is_directory(descriptor: int) -> bool:
     return stat.S_ISDIR(os.fstat(descriptor).st_mode)
+
+
+@pytest.fixture
+def developed(home: Home) -> Home:
+    """The directory with several states of a developer's settings."""
+    node = home.open()
+    assert node.directory is not None
+    settings = node.directory.development
+    assert settings.state is not None
+    for number in range(3):
+        settings.keep_state({**settings.state, "note": number})
+    home.close()
+    return home
+
+
+def test_a_damaged_record_of_settings_is_reported_and_the_newest_state_stays(
+    developed: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = developed.path / "development.log"
+    second = starts(path)[1]
+    path.write_bytes(
+        path.read_bytes()[: second + 20] + b"\xff" * 4 + path.read_bytes()[second + 24 :]
+    )
+    assert db(developed, "verify") == 1
+    assert f"{path}: bytes {second} to" in capsys.readouterr().out
+    assert db(developed, "repair") == 0
+    assert "but for the newest state" in capsys.readouterr().out
+    assert db(developed, "verify") == 0
+    node = developed.open()
+    assert node.directory is not None
+    assert node.directory.development.state is not None
+    assert node.directory.development.state["note"] == 2
+    developed.close()
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty"])
+def test_a_damaged_named_snapshot_is_reported_and_corrected_or_moved_aside(
+    home: Home, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = home.open()
+    assert node.directory is not None
+    node.directory.named.write("first", {}, node.chain.layer_of(node.chain.head.hash))
+    home.close()
+    path = home.path / "snapshots" / "first.snapshot"
+    whole = path.read_bytes()
+    if damage == "flipped":
+        flip(path, len(whole) // 2)
+    else:
+        path.write_bytes(whole[: len(whole) // 2] if damage == "cut" else b"")
+    before = path.read_bytes()
+    assert db(home, "verify") == 1
+    assert str(path) in capsys.readouterr().out
+    assert path.read_bytes() == before
+    assert db(home, "repair") == 0
+    assert db(home, "verify") == 0
+    assert path.exists() == (damage == "flipped")
+    aside = list(path.parent.glob("*.damaged-*"))
+    assert aside
+    assert db(home, "prune", "--yes") == 0
+    assert not list(path.parent.glob("*.damaged-*"))
+
+
+def test_a_changed_genesis_file_is_reported(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home.path / "genesis.json"
+    assert db(home, "verify") == 0
+    path.write_text(path.read_text().replace('"osakaTime": 0', '"osakaTime": 99999999999'))
+    assert db(home, "verify") == 1
+    assert "its content is not what a node wrote" in capsys.readouterr().out
