@@ -85,7 +85,7 @@ def before_and_after(number: int) -> tuple[str, str]:
 
 
 def code_of(source: str | bytes) -> bytes:
-    """Code as it is, or assembled from text."""
+    """Bytes unchanged; text assembled."""
     return assemble(source) if isinstance(source, str) else source
 
 
@@ -161,7 +161,7 @@ def calling(mnemonic: str, address: bytes, *, value: int = 0, gas: int | str = "
 
 
 def call_precompile(fork: str, number: int, data: bytes, gas: int = GAS_LIMIT) -> ExecutionResult:
-    """Call the address ``number``, where a precompile stands in some forks."""
+    """Calls the address ``number``, which is a precompile in some forks."""
     return machine(fork).call(number.to_bytes(20, "big"), data, sender=SENDER, gas=gas)
 
 
@@ -189,7 +189,7 @@ def refusal(
 
 
 def blob_payment(blobs: int = 1, nonce: int = 0, **fields: Any) -> Transaction:
-    """A signed transaction of type 3 that carries so many blobs."""
+    """A signed transaction of type 3 with this many blobs."""
     given = {
         "to": OTHER,
         "gas_limit": 200_000,
@@ -201,7 +201,7 @@ def blob_payment(blobs: int = 1, nonce: int = 0, **fields: Any) -> Transaction:
 
 
 def blob_payments(blobs: int, nonce: int = 0) -> list[Transaction]:
-    """Transactions of type 3 that carry so many blobs together, six at most in each."""
+    """Transactions of type 3 with this many blobs together, at most six in each."""
     counts = [6] * (blobs // 6) + [blobs % 6]
     return [blob_payment(count, nonce + index) for index, count in enumerate(counts) if count]
 

@@ -13,7 +13,7 @@ RETURN_TOP = assemble("0 MSTORE 32 0 RETURN")
 
 
 def stacked(count: int) -> bytes:
-    """Code that puts the numbers of ``count`` down to 1: n lies at position n."""
+    """Code that pushes the numbers from ``count`` down to 1: n is at position n."""
     return b"".join(b"\x61" + n.to_bytes(2, "big") for n in range(count, 0, -1))
 
 

@@ -35,7 +35,7 @@ async def traffic(stage: Stage, scene: Scene, stop: asyncio.Event) -> None:
 
 
 async def shoot(page: Page, path: Path, route: str, *, theme: str = "light") -> None:
-    """A picture of one page of the explorer as it is seen without scrolling."""
+    """A picture of the visible part of a page of the explorer."""
     await page.value(
         f"(document.documentElement.dataset.theme = {theme!r}, location.hash = {route!r})"
     )
@@ -58,7 +58,7 @@ def descriptions(scene: Scene) -> str:
 
 
 async def pictures(folder: Path, url: str, scene: Scene) -> None:
-    """All pictures, of a chain on which something goes on."""
+    """All pictures, of a chain with activity."""
     async with Browser() as browser:
         wide = await browser.page(f"{url}/", **WINDOW)
         kept = json.dumps(descriptions(scene))

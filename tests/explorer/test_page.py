@@ -91,7 +91,7 @@ async def visit(page: Page, route: str) -> None:
 
 
 async def says(page: Page, *texts: str, where: str = "main") -> None:
-    """Wait until a part of the page holds all texts."""
+    """Waits until a part of the page contains all texts."""
     found = f"(document.querySelector({json.dumps(where)})?.innerText ?? '')"
     for text in texts:
         await page.until(f"{found}.includes({json.dumps(text)})")

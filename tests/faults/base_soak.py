@@ -210,7 +210,7 @@ class Soak:
         self.base = Base(sequencer.client(), "denim")
 
     def run(self) -> dict[str, Any]:
-        """Make faults for a while, then let all come to rest and compare."""
+        """Makes faults for a while, then waits for rest and compares the nodes."""
         self.tokens = self._set_up()
         for name in FOLLOWERS:
             self.nodes[name].start()
@@ -555,7 +555,7 @@ def _counters(metrics: dict[str, float]) -> dict[str, float]:
 
 
 def _errors(log: Path) -> list[str]:
-    """Lines of a log that are errors, tell of a wrong value or begin a traceback."""
+    """Lines of a log that are errors, report a wrong value or begin a traceback."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     return [line for line in lines if any(sign in line for sign in SIGNS)][:20]
 

@@ -58,7 +58,7 @@ class NoBatches(Endpoint):
 
 @dataclass
 class Refuses(Endpoint):
-    """Methods that are not served. ``whole_request``: one of them spoils its whole batch."""
+    """Methods that are not served. ``whole_request``: such a method fails its whole batch."""
 
     methods: Collection[str]
     code: int = NOT_FOUND
@@ -109,7 +109,7 @@ class TooMany(Endpoint):
 
 @dataclass
 class Limited(Endpoint):
-    """A bucket of so many calls a second: beyond it HTTP 429."""
+    """A bucket of this many calls per second; beyond it HTTP 429."""
 
     calls_per_second: float
     burst: float = 50.0
@@ -248,7 +248,7 @@ class Lies(Endpoint):
 
 @dataclass
 class AccountLies(Lies):
-    """Another balance or code of one account, in every read that tells one."""
+    """Another balance or code of one account, in every read of that account."""
 
     slot: int = -1
     value: int = 0
@@ -391,7 +391,7 @@ def shuffled(answer: Any) -> bytes:
 
 
 def with_wrong_ids(answer: Any) -> bytes:
-    """Ids that nobody asked with."""
+    """Ids that no request had."""
     for at, each in enumerate(answer if isinstance(answer, list) else [answer]):
         each["id"] = 1_000_000 + at
     return json.dumps(answer).encode()
@@ -403,7 +403,7 @@ def with_one_missing(answer: Any) -> bytes:
 
 
 def with_one_twice(answer: Any) -> bytes:
-    """A batch in which the first answer stands in the place of the second."""
+    """A batch in which the first answer replaces the second."""
     if isinstance(answer, list) and len(answer) > 1:
         answer[1] = answer[0]
     return json.dumps(answer).encode()

@@ -107,7 +107,7 @@ class LastRequests:
 
 
 class Fuzzed:
-    """A server whose dispatchers are asked without sockets."""
+    """A server whose dispatchers are called without sockets."""
 
     def __init__(self, node: Node) -> None:
         self.server: Server = server_of(node, limits=LIMITS, threads=2)
@@ -184,7 +184,7 @@ class Fuzzer:
         self.faults: list[str] = []
 
     async def run(self, messages: int, until: float) -> int:
-        """Send so many messages, or as many as there is time for; their number."""
+        """Sends this many messages, or as many as the time allows; returns their number."""
         used = Fuzzed(dev_node(block_time_ms=1_000, slice_interval_ms=100))
         await used.start()
         await use(used)

@@ -19,8 +19,8 @@ Json = Any
 Rng = random.Random
 Maker = Callable[[Rng], Json]
 
-HOSTILE: Final = 12  # one value of so many
-LONG_DATA: Final = 40  # one data of so many is long
+HOSTILE: Final = 12  # one of this many values is hostile
+LONG_DATA: Final = 40  # one of this many data is long
 
 ACCOUNTS: Final = ["0x" + account.address.hex() for account in dev_accounts(3)]
 CONTRACT: Final = "0x" + "00" * 19 + "c5"
@@ -291,7 +291,7 @@ def decoder_name(param: Param) -> str:
 
 
 def members_of(param: Param) -> dict[str, Maker]:
-    """The members whose combinations are tried in a parameter; none if it holds no object."""
+    """The members whose combinations are tried in a parameter; none if it is not an object."""
     name = decoder_name(param)
     return OBJECTS.get(name) or (NESTED[name][0] if name in NESTED else {})
 

@@ -145,7 +145,7 @@ class Soak:
         self.complaints: list[str] = []
 
     def run(self) -> dict[str, Any]:
-        """Make faults for a while, then let both come to rest and compare."""
+        """Makes faults for a while, then waits for rest and compares the nodes."""
         logger = self._deploy()
         self._followed()
         self._under_load(logger, time.monotonic() + self.options.seconds)
@@ -254,7 +254,7 @@ class Soak:
     # --- faults -----------------------------------------------------------------------------------
 
     def _make_faults(self, until: float) -> None:
-        """Each kind in turn until the time is over, but every one at least once."""
+        """Makes faults of each kind in turn until the time is over, at least one of each kind."""
         kinds = [name for name in SIGNS if not name.startswith("kill")]
         kills = itertools.cycle(("kill_builder", "kill_follower"))
         next_kill = time.monotonic() + self.options.kill_every

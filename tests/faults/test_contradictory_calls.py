@@ -1,4 +1,4 @@
-"""Call objects whose members contradict each other get an error, and the node goes on."""
+"""Call objects whose members contradict each other get an error, and the node keeps running."""
 
 import re
 import sys

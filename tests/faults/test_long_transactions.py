@@ -1,4 +1,4 @@
-"""Transactions that execute for longer than a slice: they stop nobody, and none vanishes."""
+"""Transactions that execute longer than a slice: they delay no other, and none is lost."""
 
 import threading
 import time

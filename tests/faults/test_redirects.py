@@ -18,7 +18,7 @@ STATUSES = (301, 302, 303, 307, 308)
 
 
 class Network:
-    """An upstream that redirects to a server which nobody may reach; ``reached``: who did."""
+    """An upstream that redirects to a forbidden server; ``reached``: requests to that server."""
 
     def __init__(self) -> None:
         self.reached: list[str] = []

@@ -1,4 +1,4 @@
-"""A short run of the request fuzzer, in a process that must end well, and what it covers."""
+"""A short run of the request fuzzer, in a process that must exit with 0, and its coverage."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""The soak: a short one passes, and its report tells when something is wrong."""
+"""The soak: a short one passes, and its report lists failures."""
 
 import json
 import subprocess

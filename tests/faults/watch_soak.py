@@ -46,7 +46,7 @@ REORG_SECONDS: Final = 5.0  # after a reorganisation in which older messages may
 RETRY_SECONDS: Final = 0.2
 CHILD_SECONDS: Final = (8.0, 40.0)  # that a subscriber in its own process lives
 CONNECTION_SECONDS: Final = (2.0, 40.0)
-LINKED: Final = 5  # one subscriber of so many connects through the proxy
+LINKED: Final = 5  # one of this many subscribers connects through the proxy
 CHILDREN: Final = 2
 TAGS: Final = ("pending", "latest")
 
@@ -107,7 +107,7 @@ class Harness:
         self.random = random.Random(7)
         self.written = 0  # the last value that a transaction stores
         self.reorganised = 0.0  # when the last reorganisation ended
-        self.is_calm = False  # nothing is sent, cut or held
+        self.is_calm = False  # nothing is sent, cut or delayed
         self.table = self.clock = self.sender = ""
         self.done: Counter[str] = Counter()
 

@@ -63,7 +63,7 @@ def make_block(upstream: ServerThread, nonce: int, to: bytes = COUNTER) -> None:
 
 
 def in_step(upstream: ServerThread, node: Node) -> None:
-    """Wait until the node has the newest block, and its pending block stands on it."""
+    """Waits until the node has the newest block, and its pending block is a child of that block."""
     head = upstream.server.node.chain.head
     wait_for(lambda: node.chain.head.hash == head.hash, MAX_WAIT, "it did not follow")
 
@@ -179,7 +179,7 @@ def test_a_machine_that_lags_moves_no_head(upstream: ServerThread, proxy: Proxy)
 def test_a_reorganisation_through_the_proxy_is_followed(
     upstream: ServerThread, proxy: Proxy
 ) -> None:
-    """Values of the block that left are asked for by nobody."""
+    """No values of the removed block are requested."""
     node = follower_of(proxy)
     with ServerThread(node) as server, upstream.client() as there:
         make_block(upstream, 0)

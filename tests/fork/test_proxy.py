@@ -1,4 +1,4 @@
-"""The proxy does what a test asks of it, and counts what goes through."""
+"""The proxy of the tests: its treatments of requests, and its counts."""
 
 import time
 from collections.abc import Iterator

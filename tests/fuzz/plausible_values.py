@@ -1,4 +1,4 @@
-"""Arguments that a call may well accept, by the name and the annotation of its parameter."""
+"""Valid arguments of a call, by the name and the annotation of its parameter."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from tests.fuzz.public_names import CLASSES, FUNCTIONS, MEMBERS, Parameter
 
 STEPS: Final = 12  # of a sequence and thread
 REPORT_EVERY: Final = 1_000  # sequences
-HOSTILE: Final = 8  # one argument of so many
+HOSTILE: Final = 8  # one of this many arguments is hostile
 
 
 class Lying(list):  # type: ignore[type-arg]
@@ -323,7 +323,7 @@ def report(number: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Run so many sequences, or calls."""
+    """Runs this many sequences, or calls."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sequences", type=int, default=None)
     parser.add_argument("--calls", type=int, default=None, help="end after so many calls")

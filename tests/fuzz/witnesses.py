@@ -119,7 +119,7 @@ def refusal(subject: Subject, witness: Witness) -> str:
 
 
 def run(found: list[Subject], count: int, seed: int) -> Counter[str]:
-    """Try so many mutations; how many of each kind were refused."""
+    """Tries this many mutations; counts the refused ones of each kind."""
     rng = random.Random(seed)
     refused: Counter[str] = Counter()
     for number in range(count):

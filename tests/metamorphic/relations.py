@@ -82,7 +82,7 @@ def suspended(case: Case) -> str | None:
 
 
 def fetched(case: Case) -> str | None:
-    """State that comes piece by piece when asked for is as good as state that is there."""
+    """A state that is fetched value by value has the results of the whole state."""
     usual = executed(case)
     return unlike(usual, executed(case, remote=True)) or unlike(
         usual, executed(case, remote=True, stepped=True, suspend=True)

@@ -66,7 +66,7 @@ def add_valid(builder: BlockBuilder, case: Case) -> None:
 
 
 def outcome(layer: Layer, block: Block, threads: int) -> Any:
-    """All that comes of a block, or why it is refused."""
+    """The results of a block, or the reason of its refusal."""
     try:
         result = execute_block(
             layer, block, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY, threads=threads

@@ -41,7 +41,7 @@ def keep_busy(url: str, until: float, first: int) -> None:
 
 
 def heavy(url: str, seconds: float, connections: int) -> None:
-    """Keep so many connections busy."""
+    """Keeps this many connections busy."""
     until = time.monotonic() + seconds
     threads = [
         threading.Thread(target=keep_busy, args=(url, until, number), daemon=True)

@@ -105,7 +105,7 @@ def header_hash(shown: dict[str, Any]) -> str:
 
 
 def wait_until(server: ServerThread, jobs: int) -> float:
-    """Seconds until so many jobs run."""
+    """Seconds until this many jobs run."""
     started = time.monotonic()
     while server.server.workers.in_flight != jobs and time.monotonic() - started < MAX_WAIT:
         time.sleep(0.01)
@@ -123,7 +123,7 @@ def wait_for_rest(server: ServerThread) -> None:
 
 
 def sent(server: ServerThread, method: str, params: list[Any]) -> socket.socket:
-    """A connection that has asked something."""
+    """A connection with a pending request."""
     url = urlsplit(server.url("preconf"))
     call = {"id": 1, "jsonrpc": "2.0", "method": method, "params": params}
     body = json.dumps(call).encode()

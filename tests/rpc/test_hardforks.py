@@ -36,7 +36,7 @@ def since(name: str, fork: str) -> bool:
 
 
 class Chain:
-    """A development node under the rules of one fork, asked as a tool asks it."""
+    """A development node under the rules of one fork, called like a tool calls it."""
 
     def __init__(self, name: str, node: Any, client: Client) -> None:
         self.name, self.node, self.client = name, node, client

@@ -1,4 +1,4 @@
-"""`pending` of a node that follows without a feed: built here of what waits, promised by nobody."""
+"""`pending` of a node that follows without a feed: built from pooled transactions, no promise."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

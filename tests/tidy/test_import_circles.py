@@ -36,7 +36,7 @@ def absolute(base: str, package: str) -> str:
 
 
 def imports_of(path: Path, statement: str, modules: dict[str, Path]) -> set[str]:
-    """The modules that a file imports, wherever in it the statement stands."""
+    """The modules that a file imports, also inside functions."""
     text, module = path.read_text(), module_of(path)
     package = module if path.stem == "__init__" else module.rpartition(".")[0]
     found = {name for word, name in WHOLE.findall(text) if word == statement}

@@ -1,4 +1,4 @@
-"""A package imports from the levels below its own only; ARCHITECTURE.md holds the table."""
+"""A package imports only from lower levels; ARCHITECTURE.md has the table of levels."""
 
 import re
 from pathlib import Path

@@ -232,7 +232,7 @@ async def test_on_an_event_loop_the_same_holds(url: str) -> None:
 
 
 async def converse(request: web.Request) -> web.WebSocketResponse:
-    """Answers calls in pairs, the second first; notes and ends when asked to."""
+    """Answers calls in pairs, the second first; sends notifications and closes on request."""
     connection = web.WebSocketResponse()
     await connection.prepare(request)
     held: list[Any] = []

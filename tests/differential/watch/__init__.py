@@ -1,1 +1,1 @@
-"""Standing simulations beside full runs, on random chains."""
+"""Watched calls compared with full executions, on random chains."""

@@ -77,7 +77,7 @@ def checkout() -> Path:
 
 
 def prepared(variables: dict[str, str]) -> Path:
-    """A copy of the source beside what it imports."""
+    """A copy of the source with its imports."""
     source = checkout()
     version = json.loads((source / "src/package.json").read_text())["version"]
     if version != VERSION:

@@ -1,4 +1,4 @@
-"""Every method with every name of a block, beside anvil on the same history."""
+"""Every method with every name of a block, compared with anvil on the same history."""
 
 from collections.abc import Iterator
 from typing import Any, Final

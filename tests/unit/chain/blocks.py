@@ -70,7 +70,7 @@ def build(chain, parent=None, transactions=(), ommers=(), withdrawals=(), **chan
 
 
 def grow(chain, count=1, **changes):
-    """Add ``count`` blocks on the head; the last of them."""
+    """Adds ``count`` blocks to the head; returns the last one."""
     for _ in range(count):
         chain.add(build(chain, **changes)[0])
     return chain.head

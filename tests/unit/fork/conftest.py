@@ -28,7 +28,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def source_of(endpoint: FakeEndpoint) -> Iterator[Callable[..., RemoteSource]]:
-    """A source of the fake endpoint, without a cache unless asked, with short waits."""
+    """A source of the fake endpoint, without a cache by default, with short waits."""
     opened: list[RemoteSource] = []
 
     def open_one(block: Any = "latest", **options: Any) -> RemoteSource:

@@ -1,4 +1,4 @@
-"""A node inside the process answers like one behind a socket, and ends when nobody wants it."""
+"""A node inside the process answers like one behind a socket, and ends with its last reference."""
 
 import gc
 import json

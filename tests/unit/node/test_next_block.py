@@ -43,7 +43,7 @@ def payment(node: Node, nonce: int = 0) -> bytes:
 
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch) -> tuple[Node, Node]:
-    """Two nodes that are alike, for which time stands still."""
+    """Two equal nodes with a fixed clock."""
     now = float(int(time.time()))
     monkeypatch.setattr(time, "time", lambda: now)
     made = [dev_node(accounts=1, mining=Mining.INSTANT, timestamp=int(now) - 9) for _ in range(2)]

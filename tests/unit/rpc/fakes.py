@@ -111,7 +111,7 @@ class FakeChain:
         self.listeners.append(listener)
 
     def move(self, *added: Block, remove: int = 0) -> None:
-        """Take ``remove`` blocks off the chain, put ``added`` on it, and tell the listeners."""
+        """Removes ``remove`` blocks from the chain, adds ``added``, and calls the listeners."""
         kept = len(self.blocks) - remove
         removed = tuple(self.blocks[kept:][::-1])
         self.side_blocks.extend(removed)
@@ -244,7 +244,7 @@ class FakeNode:
         self.transaction_listeners.append(listener)
 
     def publish(self, pending: "FakePending") -> None:
-        """Make a slice the pending block and tell the listeners."""
+        """Makes a slice the pending block and calls the listeners."""
         self.pending_block = pending
         for listener in self.slice_listeners:
             listener(pending, pending.first_new)

@@ -1,4 +1,4 @@
-"""Reverts and halts in the words of anvil 1.7.1, as it said them when it was asked."""
+"""Texts of reverts and halts, as recorded from anvil 1.7.1."""
 
 import pytest
 from eth_abi import encode

@@ -1,4 +1,4 @@
-"""The table of differences between the dialects, row by row, and the error table beside it."""
+"""The tables of dialect differences and of errors, row by row."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""eth_call, eth_estimateGas and eth_simulateV1 as the simulator is asked, and how it fails."""
+"""eth_call, eth_estimateGas and eth_simulateV1: their calls of the simulator, and its errors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The exposition text: every family has one type, every name stands once."""
+"""The exposition text: every family has one type, every name occurs once."""
 
 import re
 

@@ -56,7 +56,7 @@ def oracle(node: FakeNode, make_caller: MakeCaller) -> Respond:
 
 
 def params_of(name: str, dice: random.Random) -> list[object]:
-    """Params of a method: most of them right."""
+    """Params of a method, usually valid."""
     params: list[object] = []
     if name not in ("eth_blockNumber", "eth_chainId"):
         address = "0x" + dice.choice((A, B, NOBODY)).hex()

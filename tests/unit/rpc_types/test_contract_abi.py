@@ -1,4 +1,4 @@
-"""Signatures and ABI-encoded values, beside the encoder of another library."""
+"""Signatures and ABI-encoded values, compared with the encoder of another library."""
 
 import pytest
 from eth_abi import encode

@@ -1,4 +1,4 @@
-"""Tests for what receipts, transactions and estimates tell of the fees of OP-stack chains."""
+"""The fees of OP-stack chains in receipts, transactions and estimates."""
 
 import json
 

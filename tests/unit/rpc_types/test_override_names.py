@@ -1,4 +1,4 @@
-"""Overrides: other names of members, and members that nobody knows."""
+"""Overrides: aliases of members, and unknown members."""
 
 import json
 from typing import Any

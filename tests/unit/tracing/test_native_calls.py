@@ -34,7 +34,7 @@ PAY = call_data("transferWithMemo(address,uint256,bytes32)", BOB, 5, MEMO)
 
 @pytest.fixture
 def token() -> Tokens:
-    """A token that asks an allowlist about its senders, and a contract that pays with it."""
+    """A token whose policy is an allowlist of senders, and a contract that pays with it."""
     made = Tokens("denim", timestamp=1)
     made.fund(ALICE, 100)
     made.fund(CALLER, 100)

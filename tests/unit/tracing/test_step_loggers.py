@@ -1,4 +1,4 @@
-"""Struct logs: what stands in each step, and where go-ethereum's habits show."""
+"""Struct logs: the members of each step, and peculiarities of go-ethereum."""
 
 import pytest
 

@@ -158,7 +158,7 @@ class Block:
     # --- users' transactions ---
 
     def user_transaction(self, raw: bytes) -> Done:
-        """Ethereum's rules, with fees beside gas that are paid in front."""
+        """Ethereum's rules, with fees besides gas that are paid before execution."""
         transaction, kind = self.decoded(raw)
         parameters = self.fee_parameters()
         gas_limit = int(transaction.gas)
@@ -188,7 +188,7 @@ class Block:
         )
 
     def fee_parameters(self) -> FeeParameters:
-        """Read once, when the first transaction after the deposits asks."""
+        """Read once, for the first transaction after the deposits."""
         if self.parameters is None:
             self.parameters = parameters_from_storage(
                 lambda slot: self.machine.slot(L1_BLOCK, word(slot))

@@ -54,7 +54,7 @@ class BlockRun:
         self.index += 1
 
     def add(self, tx: Any, sender: Address) -> Outcome:
-        """The next transaction; InvalidBlock where it may not stand there."""
+        """Adds the next transaction. Raises InvalidBlock if it is invalid in the block."""
         outcome = process_transaction(self.block, self.sums, tx, sender)
         coinbase = bytes(self.block.coinbase)
         earns = coinbase in self.block.recorder.parts[BALANCE]

@@ -59,7 +59,7 @@ def pop_arguments(frame: Frame, has_value: bool) -> Arguments:
 
 
 def access_cost(frame: Frame, address: Address) -> int:
-    """The price of an account, cold or warm; it stays as it is."""
+    """The gas to access an account, cold or warm; does not warm it."""
     return WARM if address in frame.accessed_addresses else frame.block.numbers.cold_account
 
 
@@ -132,7 +132,7 @@ def run_call(
     frame: Frame, kind: str, given: Arguments, gas: int, code: Bytes, code_address: Address,
     is_delegated: bool,
 ) -> bool:  # fmt: skip
-    """Whether the call was made and did well; pushes 1 then."""
+    """Whether the call was made and succeeded; pushes 1 then."""
     message = frame.message
     balance = get_account(frame.block.state, message.current_target).balance
     if balance < given.value or int(message.depth) + 1 > DEPTH:

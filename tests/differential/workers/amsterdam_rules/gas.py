@@ -1,4 +1,4 @@
-"""Gas of two dimensions: what a frame holds, what it pays, and what comes back from a child."""
+"""Gas of two dimensions: the gas of a frame, its payments, and gas returned by a child."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +25,7 @@ class Block(BlockEnvironment):
     recorder: Recorder = field(default_factory=Recorder)
 
     def state_gas(self, size: int) -> int:
-        """The state gas of so many bytes of state."""
+        """The state gas of this many bytes of state."""
         return size * self.numbers.price(int(self.block_gas_limit))
 
     @property

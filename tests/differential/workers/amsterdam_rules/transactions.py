@@ -129,7 +129,7 @@ def check(block: Block, sums: Sums, tx: Any, costs: Costs) -> None:
 
 
 def refuse(rule: str, when: bool) -> None:
-    """The transaction may not stand in the block."""
+    """The transaction is invalid in the block."""
     reach(f"transactions: {rule}", when)
     if when:
         raise InvalidBlock(rule)
@@ -137,7 +137,7 @@ def refuse(rule: str, when: bool) -> None:
 
 @dataclass
 class Run:
-    """A transaction that may stand in the block, while it runs."""
+    """A valid transaction while it runs."""
 
     block: Block
     tx: Any
@@ -412,7 +412,7 @@ class Run:
 
 
 def process_transaction(block: Block, sums: Sums, tx: Any, sender: Address) -> Outcome:
-    """Run a transaction; InvalidBlock where it may not stand in the block."""
+    """Executes a transaction. Raises InvalidBlock if it is invalid in the block."""
     costs = costs_of(block, tx, sender)
     check(block, sums, tx, costs)
     output = BlockOutput(blob_gas_used=sums.blob_gas)

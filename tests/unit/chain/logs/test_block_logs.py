@@ -1,4 +1,4 @@
-"""Packed logs: every filter selects just what looking at each log would select."""
+"""Packed logs: every filter selects the same logs as a comparison with each log."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""The index of logs: it gives what reading all receipts would give, whatever the chain does."""
+"""The index of logs: the same logs as in all receipts, whatever the chain does."""
 
 import threading
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""Blocks on witnesses: what is refused, with which words, whatever the witness holds."""
+"""Blocks on witnesses: invalid blocks and witnesses are refused with an error text."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def authorizations(
     number: int, title: str, count: int, existing: int, figures: tuple[int, int, int],
     nonce: int = 0, **fields: Any,
 ) -> Example:  # fmt: skip
-    """Tuples of so many signers, the first of whom exist."""
+    """Authorizations of this many signers, the first of whom exist."""
     signed = [
         sign_authorization(key, chain_id=1, address=CHILD, nonce=nonce) for key in SIGNERS[:count]
     ]
@@ -95,7 +95,7 @@ def authorizations(
 def listing(
     number: int, title: str, keys: tuple[int, ...], paid: int, data: bytes = b""
 ) -> Example:
-    """A call of OTHER with an access list: so many keys for each address."""
+    """A call of OTHER with an access list: this many keys for each address."""
     entries = [(bytes([at + 1]) * 20, list(range(count))) for at, count in enumerate(keys)]
     transaction = Transaction.build(
         type=1, chain_id=1, nonce=0, to=OTHER, gas_limit=GAS, gas_price=2 * 10**9,
@@ -105,7 +105,7 @@ def listing(
 
 
 def copied(code: bytes) -> bytes:
-    """Init code that returns ``code``, which stands behind it."""
+    """Init code that returns ``code``, which follows it."""
     return assemble(f"{len(code)} 0 DUP2 11 DUP3 CODECOPY RETURN") + code
 
 

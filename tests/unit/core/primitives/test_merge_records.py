@@ -1,4 +1,4 @@
-"""Merging sorted records gives what sorting all of them gives."""
+"""Merging sorted records has the same result as sorting all records."""
 
 import pytest
 from hypothesis import given

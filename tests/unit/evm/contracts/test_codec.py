@@ -1,4 +1,4 @@
-"""The codec of the contract ABI, beside eth-abi."""
+"""The codec of the contract ABI, compared with eth-abi."""
 
 import math
 from decimal import Decimal

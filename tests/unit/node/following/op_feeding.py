@@ -140,11 +140,11 @@ class OpSink(Sink):
 
 
 def provisional(message: FeedSlice) -> FeedSlice:
-    """A message that tells no state root."""
+    """A message without a state root."""
     return replace(message, state_root=bytes(32))
 
 
 def subblock(message: FeedSlice) -> FeedSlice:
-    """A message that tells nothing of the state."""
+    """A message without any root of the state."""
     zero = bytes(32)
     return replace(message, state_root=zero, block_hash=zero, withdrawals_root=zero)

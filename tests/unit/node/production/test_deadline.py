@@ -12,7 +12,7 @@ from tests.max_wait import MAX_WAIT
 
 
 def soon(holds: Callable[[], bool]) -> bool:
-    """Whether it comes to hold."""
+    """Whether the condition becomes true in time."""
     until = time.monotonic() + MAX_WAIT
     while not holds() and time.monotonic() < until:
         time.sleep(0.005)

@@ -98,7 +98,7 @@ def manual() -> Watched:
 
 
 def filled(node: Node, seconds: float) -> float:
-    """Seconds of CPU that filling a slice took whose deadline comes after so many seconds."""
+    """Seconds of CPU to fill a slice whose deadline is this many seconds away."""
     started = time.thread_time()
     node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + seconds)
     return time.thread_time() - started

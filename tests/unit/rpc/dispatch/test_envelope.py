@@ -1,4 +1,4 @@
-"""Bodies that are too large are refused before anything is built of them."""
+"""Bodies that are too large are refused before they are parsed."""
 
 import json
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Worker threads: two lanes, a bounded queue, and jobs that stop when nobody waits any more."""
+"""Worker threads: two lanes, a bounded queue, and jobs that stop when their client is gone."""
 
 import asyncio
 import contextlib

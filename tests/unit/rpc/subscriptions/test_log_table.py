@@ -1,4 +1,4 @@
-"""Logs selected by address and topic, beside a comparison of each log with each filter."""
+"""Logs selected by address and topic, compared with a check of each log with each filter."""
 
 from random import Random
 

@@ -42,7 +42,7 @@ class Harness:
 
 
 async def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait until it holds; TimeoutError if it never does."""
+    """Waits until a condition holds; TimeoutError if it never does."""
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.01)

@@ -287,7 +287,7 @@ async def test_it_is_not_loaded_between_requests(
 
 
 class FakeRunner:
-    """The runner of an application that nobody asks."""
+    """A runner of an application that does nothing."""
 
     async def setup(self) -> None: ...
     async def cleanup(self) -> None: ...

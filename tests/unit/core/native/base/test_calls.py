@@ -378,7 +378,7 @@ def test_beryl_says_why_memory_for_an_array_was_refused(
 
 
 def test_the_first_wrong_element_of_an_array_is_the_reason_in_beryl() -> None:
-    """The array ends too early as well, but elements are read in their order."""
+    """The array also ends too early, but its elements are read in order."""
     data = array_data("createB20(uint8,bytes32,bytes,bytes[])", 5, 2**64)
     output = NativeState("beryl").call(FACTORY, data).output
     text = f'type check failed for "offset (usize)" with data: {word(2**64).hex()}'

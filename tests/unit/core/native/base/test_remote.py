@@ -33,7 +33,7 @@ CALLS = (
 
 
 def prepared(fork: str) -> Tokens:
-    """A token that asks an allowlist about its senders, on a state in memory."""
+    """A token whose policy is an allowlist of senders, on a state in memory."""
     token = Tokens(fork, timestamp=1)
     token.fund(ALICE, 100)
     token.seed(TOKEN + 9, ALLOWLIST_7)
