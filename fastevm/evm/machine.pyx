@@ -463,7 +463,7 @@ An EVM over a state in memory.
             is_first = False
 
     cdef ExecutionResult run(self, const Message* message, const TransactionContext* terms):
-        """Runs a message in a transaction of its own. The caller ends the transaction."""
+        """Runs a message in a separate transaction, which the caller ends."""
         cdef Status status
         cdef ExecutionResult result
         cdef MessageSetup setup

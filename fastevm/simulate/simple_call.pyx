@@ -50,7 +50,7 @@ cdef class SimpleOutcome:
 
 
 cdef class SimpleCaller:
-    """Runs calls without overrides and lists on one thread, with a machine of its own."""
+    """Runs calls without overrides and lists on one thread, with a separate machine."""
 
     def __cinit__(self) -> None:
         self.machine = machine_new()

@@ -312,7 +312,7 @@ cdef class BareMachine:
         int64_t gas=10_000_000, bint static=False, bint no_transfer=False,
         StepTrace trace=None, list records=None, bint keep=True,
     ) -> Outcome:
-        """Runs a message in a transaction of its own. Appends trace records to ``records``."""
+        """Runs a message in a separate transaction. Appends trace records to ``records``."""
         cdef Message message
         memset(&message, 0, sizeof(Message))
         message.kind = CALL_MESSAGE

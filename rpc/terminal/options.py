@@ -29,7 +29,7 @@ class TerminalOptions(Struct, frozen=True):
 
 
 def add_terminal_arguments(parser: argparse.ArgumentParser, *, tells: bool) -> None:
-    """Add the options. ``tells``: transactions are shown by default."""
+    """Add the options. ``tells``: show transactions by default."""
     group = parser.add_argument_group("terminal")
     group.add_argument(
         "-q", "--quiet", "--silent", action="store_true",

@@ -11,7 +11,7 @@ cdef enum SstoreTransition:
     SSTORE_CREATE = 1          # original == current == 0, new != 0
     SSTORE_UPDATE = 2          # original == current != 0, new != 0
     SSTORE_DELETE = 3          # original == current != 0, new == 0
-    SSTORE_DIRTY = 4           # dirty, and none of the rows below: no refund effect
+    SSTORE_DIRTY = 4           # dirty, and no row below applies: no refund effect
     SSTORE_DIRTY_DELETE = 5    # dirty, original != 0, current != 0, new == 0, new != original
     SSTORE_DIRTY_UNDELETE = 6  # dirty, original != 0, current == 0, new != 0, new != original
     SSTORE_RESTORE_ZERO = 7    # dirty, new == original == 0

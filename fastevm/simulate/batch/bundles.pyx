@@ -147,7 +147,7 @@ cdef class Bundles:
         return 0
 
     cdef int read_context(self, Bundle* bundle, object overrides) except -1:
-        """Reads the block overrides of a bundle into a context of its own.
+        """Reads the block overrides of a bundle into a separate context.
 
         If the block makes other system calls than the common block, the bundle runs as a chain.
         """

@@ -179,7 +179,7 @@ cdef class Change:
             return None
 
     def after(self, Change earlier not None) -> Change:
-        """Returns a change that replaces this change and an earlier one that nobody has read."""
+        """Returns a change that replaces this change and an earlier, unread one."""
         cdef Change joined = change_of(
             self.id, self.priority, self.base, self.stale, self.marks | earlier.marks,
             self.packed, self.results, self.error, self.view,

@@ -77,7 +77,7 @@ cdef struct ReadIndex:
 cdef bint index_open(ReadIndex* index) noexcept nogil          # False if out of memory
 cdef void index_close(ReadIndex* index) noexcept nogil
 cdef uint64_t index_bytes(const ReadIndex* index) noexcept nogil
-# Returns the position of a key, or NO_KEY if nobody reads it.
+# Returns the position of a key, or NO_KEY if no question reads it.
 cdef uint32_t index_find(
     const ReadIndex* index, uint32_t kind, const Address* address, const Word* word
 ) noexcept nogil

@@ -15,7 +15,7 @@ cdef enum:
     FIRST_KEYS = 64
     FIRST_BUCKETS = 64
     FIRST_IDS = 8
-    FEW_GHOSTS = 8            # a list with at most so many ghosts is not cleaned
+    FEW_GHOSTS = 8            # most ghosts of a list that is not cleaned
     MOST_KEYS = 0x7fffffff
 
 

@@ -93,7 +93,7 @@ cdef inline bint is_unsigned_type(uint32_t kind) noexcept nogil:
     return kind == DEPOSIT_TX or kind == POST_EXEC_TX or is_arbitrum_type(kind)
 
 
-# Decodes a transaction type of the OP stack or Arbitrum that nobody signs.
+# Decodes an unsigned transaction type of the OP stack or Arbitrum.
 cdef bint decode_unsigned(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
     tx.sender_state = SENDER_KNOWN
     tx.authorities_known = True
