@@ -33,6 +33,9 @@ class NoStorage:
     def record(self, tx_hash: bytes, raw: bytes) -> None:
         """Writes a pooled transaction. Raises OSError if it cannot be written."""
 
+    def tidy_pool(self) -> None:
+        """Shortens the journal of the pool if it has grown."""
+
     def keep_slice(self, pending: PendingBlock) -> None:
         """Writes a slice, before it is published."""
 
@@ -110,7 +113,11 @@ class NodeStorage(NoStorage):
 
     def record(self, tx_hash: bytes, raw: bytes) -> None:
         """Writes a transaction that waits for a block. Raises OSError if it cannot be written."""
-        self.directory.pool.add(tx_hash, raw, self.is_waiting)
+        self.directory.pool.add(tx_hash, raw)
+
+    def tidy_pool(self) -> None:
+        """Shortens the journal of the pool if it has grown."""
+        self.directory.pool.tidy(self.is_waiting)
 
     def keep_slice(self, pending: PendingBlock) -> None:
         """Writes a slice, before it is published."""

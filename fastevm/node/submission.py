@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fastevm.chain.chain import Chain
@@ -105,13 +106,15 @@ class Submission:
         ``may_queue`` a transaction behind a nonce gap is refused with the code ``nonce_gap``; its
         ``want`` is the next nonce.
         """
-        return self._submitted(raw, self.admit(raw, may_queue=may_queue))
+        transaction, sidecar = self._predecoded.take(raw)
+        self._add(transaction, sidecar, raw, may_queue=may_queue)
+        return self._submitted(transaction)
 
     def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
         """Submits a transaction that this process signed with the key of ``sender`` (20 bytes)."""
         transaction = restore(raw, sender)
-        self._add(transaction, None)
-        return self._submitted(raw, transaction)
+        self._add(transaction, None, raw)
+        return self._submitted(transaction)
 
     def submit_impersonated(self, sender: bytes, fields: Mapping[str, Any]) -> bytes:
         """Submits an unsigned transaction of ``sender`` (20 bytes). Returns its hash.
@@ -119,8 +122,8 @@ class Submission:
         ``fields``: see `Transaction.build`.
         """
         transaction = impersonated(sender, fields, chain_id=self.signed_chain_id)
-        self._add(transaction, None)
-        return self._submitted(transaction.raw, transaction)
+        self._add(transaction, None, transaction.raw)
+        return self._submitted(transaction)
 
     def deposit(self, wanted: Deposit) -> bytes:
         """Adds a deposit from the simulated L1 to the next block. Returns its hash.
@@ -133,15 +136,21 @@ class Submission:
         transaction = source.deposit(wanted)
         with self.producer.lock:  # no block includes it before it is written to disk
             source.add(transaction)
-            self._record(transaction.raw, transaction)
+            try:
+                self._record(transaction.raw, transaction)
+            except InvalidTransaction:
+                source.drop(transaction.hash)
+                raise
         if self.development.mines_at_once:
             self.producer.mine()
         return transaction.hash
 
-    def admit(self, raw: bytes, *, may_queue: bool = True) -> Transaction:
-        """Decodes and checks a signed transaction and adds it to the pool; does not announce it."""
+    def admit(self, raw: bytes) -> Transaction:
+        """Decodes and checks a signed transaction and adds it to the pool; neither writes nor
+        announces it.
+        """
         transaction, sidecar = self._predecoded.take(raw)
-        self._add(transaction, sidecar, may_queue=may_queue)
+        self._add(transaction, sidecar)
         return transaction
 
     def readmit(self, raw: bytes) -> None:
@@ -162,20 +171,19 @@ class Submission:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _submitted(self, raw: bytes, transaction: Transaction) -> bytes:
-        """Writes and announces a transaction that is in the pool, and lets it be mined."""
-        self._record(raw, transaction)
+    def _submitted(self, transaction: Transaction) -> bytes:
+        """Announces a transaction that is in the pool, and lets it be mined."""
+        self.storage.tidy_pool()
         self.announce(transaction)
         self._fetch_state(transaction)
         self.development.mine_submitted()
         return transaction.hash
 
     def _record(self, raw: bytes, transaction: Transaction) -> None:
+        """Writes a transaction. Raises InvalidTransaction if it cannot be written."""
         try:
             self.storage.record(transaction.hash, raw)
         except OSError as error:
-            self.pool.drop(transaction.hash)
-            self.producer.source.drop(transaction.hash)
             text = "the transaction could not be written to the data directory"
             raise InvalidTransaction("storage", f"{text}: {error}") from error
 
@@ -189,8 +197,14 @@ class Submission:
             fetcher.fetch(transaction)
 
     def _add(
-        self, transaction: Transaction, sidecar: BlobSidecar | None, *, may_queue: bool = True
+        self,
+        transaction: Transaction,
+        sidecar: BlobSidecar | None,
+        raw: bytes | None = None,
+        *,
+        may_queue: bool = True,
     ) -> None:
+        """Checks a transaction and adds it to the pool. ``raw`` is written to disk before that."""
         parent, schedule = self._next_rules()
         settings = self.producer.settings
         if self.pool.find(transaction.hash) is not None:
@@ -217,7 +231,8 @@ class Submission:
         self.producer.missing_state.load_sender(transaction)
         if not may_queue and transaction.sender is not None:
             refuse_gap(transaction.nonce, self.pool.next_nonce(transaction.sender))
-        self.pool.add(transaction, sidecar)
+        record = None if raw is None else partial(self._record, raw, transaction)
+        self.pool.add(transaction, sidecar, record)
 
     def _next_fees(self, parent: Header, schedule: ForkSchedule) -> NextFees:
         """Returns the fees of the next block, whose base fee a developer may have set."""

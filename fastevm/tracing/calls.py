@@ -31,8 +31,9 @@ from fastevm.tracing.blocks import (
 )
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.spool import Spool
+from fastevm.tracing.tracer import Finished
 from fastevm.tracing.tracers import tracer_for
-from fastevm.tracing.values import TraceRequest
+from fastevm.tracing.values import TraceRequest, TracingError
 
 PRICED: Final = CallRequest(gas_price=1, max_fee_per_blob_gas=1)
 
@@ -99,14 +100,16 @@ def trace_calls(
     timeout: float = BLOCK_TIME_LIMIT,
     spool: Spool | None = None,
     shows_base_fee: bool = False,
+    output_cap: int | None = None,
 ) -> list[Any]:
     """Returns a trace of each call; each call runs on the state after the previous one.
 
     Calls: see ``trace_call``; a raw transaction must be valid. ``state_overrides`` are applied
     once, before the first call. ``gas_budget`` and ``timeout`` (seconds) are for all calls
-    together. ``shows_base_fee``: see `fastevm.simulate.calls.call`. Raises TracingError for a call
-    that cannot run and beyond a budget, TransactionDecodeError for invalid bytes; then there are no
-    traces.
+    together. ``shows_base_fee``: see `fastevm.simulate.calls.call`. ``output_cap``: bytes of output
+    that the outcomes of an `OutcomeTracer` may have together; None: no limit. Raises TracingError
+    for a call that cannot run and beyond a budget, TransactionDecodeError for invalid bytes; then
+    there are no traces.
     """
 
     def run(forced: TraceRequest | None, spool: Spool | None) -> list[Any]:
@@ -116,6 +119,7 @@ def trace_calls(
         budget = Budget(requests, spool, timeout=timeout, gas=gas_budget)
         runner = _base(view, before, budget)
         traces, overrides = [], state_overrides or {}
+        returned = 0
         for each, request in zip(calls, requests, strict=True):
             opened = _Opened(
                 view, runner, each, {**overrides, **each.state_overrides}, shows_base_fee
@@ -124,6 +128,10 @@ def trace_calls(
             transaction = opened.transaction(gas_cap)
             as_call = isinstance(each.call, CallRequest)
             traces.append(traced(runner, transaction, request, budget, as_call=as_call))
+            if output_cap is not None and isinstance(traces[-1], Finished):
+                returned += len(traces[-1].outcome.output)
+                if returned > output_cap:
+                    raise TracingError(f"the calls return more than {output_cap} bytes")
         return traces
 
     requests = [each.call for each in calls if isinstance(each.call, CallRequest)]

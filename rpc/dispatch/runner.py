@@ -28,6 +28,7 @@ from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.metrics import UNKNOWN_METHOD, Metrics
 
 log: Final = logging.getLogger("fastevm.rpc")
+NO_MEMORY: Final = "there is not enough memory for this request"
 
 # After a call was stopped on the loop, calls of its method go to the workers for this many seconds.
 # The pause doubles with each call that is stopped again. It does not apply to clients whose last
@@ -295,5 +296,7 @@ def refused(method: Method, error: Exception) -> RpcError:
         return error
     if isinstance(error, FastevmError):
         return RpcError("server_error", str(error))
+    if isinstance(error, MemoryError):
+        return RpcError("server_error", NO_MEMORY)
     log.error("handler of %s crashed", method.name, exc_info=error)
     return RpcError("handler_crashed")

@@ -30,7 +30,7 @@ from fastevm.rpc_types.quantity import (
     decode_uint256,
     object_fault,
 )
-from fastevm.simulate import BlockOverrides
+from fastevm.simulate import DEFAULT_OUTPUT_CAP, BlockOverrides
 from fastevm.tracing import Spool, TraceRequest
 
 Json = dict[str, Any]
@@ -86,7 +86,8 @@ def call_bundle(context: Context, bundle: Bundle) -> Json:
 
     Nothing is submitted. Each transaction runs on the state of the previous one and must be valid;
     an invalid one is an error of the whole bundle. The default timestamp is 12 s after the state's
-    block. All transactions share the time limit of a call and the gas limit of a request.
+    block. All transactions share the time limit of a call and the gas limit of a request, and
+    return at most 10 MB together.
     """
     view = context.view(bundle.state)
     overrides = bundle.overrides
@@ -100,6 +101,7 @@ def call_bundle(context: Context, bundle: Bundle) -> Json:
             gas_budget=context.limits.request_gas,
             timeout=context.limits.call_time,
             spool=Spool(context.trace_room),
+            output_cap=DEFAULT_OUTPUT_CAP,
         )
     except TransactionDecodeError as fault:
         raise RpcError("invalid_params", str(fault)) from None

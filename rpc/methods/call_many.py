@@ -33,6 +33,7 @@ from fastevm.rpc_types.overrides import decode_block_overrides
 from fastevm.rpc_types.quantity import DecodeError, object_fault
 from fastevm.rpc_types.value_forms import GETH, STRICT, Form
 from fastevm.simulate import (
+    DEFAULT_OUTPUT_CAP,
     NO_BLOCK_OVERRIDES,
     BlockOverrides,
     CallOutcome,
@@ -111,7 +112,8 @@ def call_many(
     """Return the output or the error of each call, by bundle.
 
     A failed call changes nothing, and the next call runs. A call that cannot run is an error of the
-    whole request. All calls share the time limit of a call and the gas limit of a request.
+    whole request. All calls share the time limit of a call and the gas limit of a request, and
+    return at most 10 MB together.
     """
     limits = context.limits
     found = iter(_traced(context, bundles, state, overrides, OUTCOMES, limits.call_time))
@@ -177,4 +179,5 @@ def _traced(
         timeout=timeout,
         spool=Spool(context.trace_room),
         shows_base_fee=context.dialect.free_calls_see_base_fee,
+        output_cap=DEFAULT_OUTPUT_CAP,
     )

@@ -37,6 +37,15 @@ PREFLIGHT_HEADERS: Final = {
 }
 
 
+def is_text(value: str) -> bool:
+    """Return whether a header is valid UTF-8. aiohttp keeps other bytes as lone surrogates."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class Endpoint:
     """The routes of one listener.
 
@@ -111,8 +120,10 @@ class Endpoint:
 
     @web.middleware
     async def admission(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse unknown Host names, and origins that are not allowed."""
+        """Refuse headers that are no text, unknown Host names, and origins that may not call."""
         headers = request.headers
+        if not all(map(is_text, headers.values())):
+            return self._text(400, "a header is not text")
         refusal = self.access.refusal(headers.get("Host", ""), headers.get("Origin"))
         return await handler(request) if refusal is None else self._text(403, refusal)
 

@@ -138,6 +138,21 @@ async def test_the_calls_of_one_request_share_its_gas() -> None:
         await server.stop()
 
 
+async def test_the_calls_of_one_request_share_the_size_of_its_answer() -> None:
+    server = await started()
+    zeros = {LOOPED: {"code": "0x620f42405ff3"}}  # returns 1,000,000 bytes
+    call = {"to": LOOPED}
+    try:
+        async with client() as session, asyncio.timeout(MAX_WAIT):
+            few = [[{"transactions": [call] * 10}], {}, zeros]
+            assert len((await ask(session, server, "eth_callMany", *few))["result"][0]) == 10
+            many = [[{"transactions": [call] * 11}], {}, zeros]
+            answer = await ask(session, server, "eth_callMany", *many)
+            assert "return more than 10000000 bytes" in answer["error"]["message"]
+    finally:
+        await server.stop()
+
+
 async def test_one_client_cannot_take_all_web_sockets() -> None:
     server = await started(client_sockets=2)
     try:

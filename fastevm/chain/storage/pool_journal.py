@@ -23,8 +23,7 @@ IsWaiting = Callable[[bytes], bool]
 class PoolJournal:
     """Submitted transactions with their sidecars. Any thread may append.
 
-    The file is compacted when it has doubled in size; ``is_waiting(hash)`` returns whether a
-    transaction is still in the pool.
+    ``is_waiting(hash)`` returns whether a transaction is still in the pool.
     """
 
     def __init__(self, directory: Path, label: bytes) -> None:
@@ -32,12 +31,19 @@ class PoolJournal:
         self._lock = Lock()
         self._kept_bytes = 0
 
-    def add(self, tx_hash: bytes, raw: bytes, is_waiting: IsWaiting) -> None:
-        """Records a transaction that the pool accepted. ``raw``: the submitted bytes."""
+    def add(self, tx_hash: bytes, raw: bytes) -> None:
+        """Records a transaction that the pool accepts. ``raw``: the submitted bytes."""
         with self._lock:
             self.file.append(TRANSACTION, tx_hash + raw)
-            if self.file.size > max(MIN_COMPACTION_BYTES, 2 * self._kept_bytes):
-                self._rewrite(is_waiting)
+
+    def tidy(self, is_waiting: IsWaiting) -> None:
+        """Compacts the file if it has doubled in size."""
+        if self.file.size <= max(MIN_COMPACTION_BYTES, 2 * self._kept_bytes):
+            return
+        try:
+            self.compact(is_waiting)
+        except OSError as error:
+            log.warning("%s could not be compacted: %s", self.file.path, error)
 
     def compact(self, is_waiting: IsWaiting) -> None:
         """Keeps only the transactions that are still in the pool."""

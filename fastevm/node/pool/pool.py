@@ -135,9 +135,15 @@ class TransactionPool:
 
     # --- submission and queries -------------------------------------------------------------------
 
-    def add(self, transaction: Transaction, sidecar: BlobSidecar | None = None) -> None:
+    def add(
+        self,
+        transaction: Transaction,
+        sidecar: BlobSidecar | None = None,
+        record: Callable[[], None] | None = None,
+    ) -> None:
         """Adds a transaction that `check_pooled` accepted.
 
+        ``record()`` writes it to disk before a block can include it; what it raises is raised.
         Raises InvalidTransaction (``already_known``, ``nonce_too_low``, ``insufficient_funds``,
         ``replacement_underpriced``, ``underpriced`` ...) and then changes nothing.
         """
@@ -153,7 +159,10 @@ class TransactionPool:
             new = PooledTransaction(transaction, address, self._arrivals, sidecar, charges)
             sender = self._queues.get(address) or SenderQueue(self._accounts.nonce(address))
             old = sender.by_nonce.get(new.nonce)
-            for victim in self._check(sender, new, old):
+            victims = tuple(self._check(sender, new, old))
+            if record is not None:
+                record()
+            for victim in victims:
                 self._remove(victim, EVICTED)
             if old is not None:
                 self._take_out(sender, old)

@@ -181,6 +181,23 @@ def test_a_transaction_that_cannot_be_written_down_is_refused(
     assert not node.pool
 
 
+def test_no_block_includes_a_transaction_before_it_is_written(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = home.open()
+    raw = payment(node, 0)
+
+    def full(*arguments: object) -> None:
+        assert not any(block.transactions for block in node.mine())  # a builder finds nothing
+        raise OSError("no space left")
+
+    monkeypatch.setattr(node.directory.pool.file, "append", full)
+    with pytest.raises(InvalidTransaction, match="data directory: no space left"):
+        node.submit(raw)
+    assert not node.pool
+    assert not any(block.transactions for block in node.mine())
+
+
 def test_a_block_that_cannot_be_written_down_does_not_happen(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,6 +187,23 @@ async def test_health_readiness_and_metrics(server: Server, http: aiohttp.Client
         assert "fastevm_head_number 2" in await response.text()
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"POST / HTTP/1.1\r\nX-Any: \xff",
+        b"GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \xff\xff",
+    ],
+)
+async def test_a_header_that_is_not_text_is_refused(server: Server, lines: bytes) -> None:
+    host, port = server.urls[0].removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    ending = b"\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 0\r\n\r\n"
+    writer.write(lines + ending)
+    assert (await reader.readline()).startswith(b"HTTP/1.1 400")
+    writer.close()
+
+
 async def test_a_connection_survives_bad_requests(server: Server) -> None:
     host, port = server.urls[0].removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
