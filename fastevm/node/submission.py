@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -41,6 +42,9 @@ def refuse_gap(nonce: int, expected: int) -> None:
     if nonce > expected:
         text = f"nonce gap: next nonce {expected}, tx nonce {nonce}"
         raise InvalidTransaction("nonce_gap", text, have=nonce, want=expected)
+
+
+log = logging.getLogger(__name__)
 
 
 class Submission:
@@ -184,8 +188,10 @@ class Submission:
         try:
             self.storage.record(transaction.hash, raw)
         except OSError as error:
+            log.error("a transaction could not be written: %s", error)
             text = "the transaction could not be written to the data directory"
-            raise InvalidTransaction("storage", f"{text}: {error}") from error
+            reason = (error.strerror or "not all bytes were written").lower()  # without the path
+            raise InvalidTransaction("storage", f"{text}: {reason}") from error
 
     def _fetch_state(self, transaction: Transaction) -> None:
         """Fetches the state that a transaction reads on a fork, so that no block waits for it."""

@@ -175,7 +175,7 @@ def traced(
         raise TracingError(f"tracing failed: {error.message}") from error
     except ResourceLimitError as error:
         raise budget.overdrawn() from error
-    budget.size -= tracer.observer.kept
+    budget.size -= tracer.observer.kept + len(outcome.output)
     budget.charge(outcome.gas_used)
     finished = Finished(
         transaction=transaction,

@@ -381,11 +381,12 @@ def addresses(server: Server) -> list[str]:
 
 
 async def serve(server: Server, *, quiet: bool = False) -> None:
-    """Serve until SIGINT or SIGTERM."""
+    """Serve until SIGINT, SIGTERM, or SIGHUP unless that is ignored (as under nohup)."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            loop.add_signal_handler(number, stop.set)
     await server.start()
     try:
         if server.terminal is not None and server.terminal.options.as_json:

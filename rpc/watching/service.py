@@ -449,10 +449,9 @@ class WatchService:
 
     def _note(self, standing: Standing, sent: Sent, change: Change) -> None:
         """Replace the counted gas and size of the previous answer with those of this answer."""
-        if change.answer is not None:
-            used, size = change.answer.gas_used, change.size
-            self._account(standing, used - sent.used, size - sent.size)
-            sent.used, sent.size = used, size
+        used, size = change.gas_used, change.size
+        self._account(standing, used - sent.used, size - sent.size)
+        sent.used, sent.size = used, size
 
     def _account(self, standing: Standing, gas: int, size: int) -> None:
         """Add gas and bytes to the totals of the client of a subscription."""

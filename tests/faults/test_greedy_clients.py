@@ -153,6 +153,21 @@ async def test_the_calls_of_one_request_share_the_size_of_its_answer() -> None:
         await server.stop()
 
 
+async def test_outputs_without_traces_count_against_the_size_of_an_answer() -> None:
+    server = await started()
+    returning = {"data": "0x620186a05ffd", "gas": hex(1_000_000)}  # reverts with 100,000 bytes
+    try:
+        async with client() as session, asyncio.timeout(MAX_WAIT):
+            few = [[[returning, []]] * 3, "latest"]
+            found = (await ask(session, server, "trace_callMany", *few))["result"]
+            assert [len(item["output"]) for item in found] == [200_002] * 3
+            many = [[[returning, []]] * 400, "latest"]
+            answer = await ask(session, server, "trace_callMany", *many)
+            assert "bytes" in answer["error"]["message"]
+    finally:
+        await server.stop()
+
+
 async def test_one_client_cannot_take_all_web_sockets() -> None:
     server = await started(client_sockets=2)
     try:

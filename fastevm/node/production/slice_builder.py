@@ -163,7 +163,8 @@ class SliceBuilder(BlockProducer):
         now = time.monotonic()
         if now - self._error_logged >= ERROR_LOG_SECONDS:
             self._error_logged = now
-            log.error("a slice failed, the block is begun again: %s", error, exc_info=error)
+            trace = None if isinstance(error, OSError) else error  # such as a full disk
+            log.error("a slice failed, the block is begun again: %s", error, exc_info=trace)
         time.sleep(min(RETRY_SECONDS, self._cadence.interval))
         try:
             with self.lock:

@@ -158,6 +158,14 @@ cdef class Change:
         return <object>answer_size(self.packed) if self.packed != NULL else 0
 
     @property
+    def gas_used(self) -> int:
+        """Returns the gas of the answer, without unpacking it; 0 if the question never ran."""
+        if self.packed != NULL:
+            return (<const BundleRecord*>part(self.packed, 0)).gas_used
+        answer = self.answer
+        return 0 if answer is None else answer.gas_used
+
+    @property
     def differs(self) -> frozenset[str]:
         """Returns how the answer differs from the previous answer."""
         return frozenset([name for at, name in enumerate(NAMES) if self.marks >> at & 1])

@@ -1,5 +1,6 @@
 """A data directory: chain, pre-confirmed block and pool are restored after any end of a process."""
 
+import errno
 import shutil
 import time
 from collections.abc import Iterator
@@ -173,10 +174,10 @@ def test_a_transaction_that_cannot_be_written_down_is_refused(
     node = home.open()
 
     def full(*arguments: object) -> None:
-        raise OSError("no space left")
+        raise OSError("416 of 3156 bytes written")
 
     monkeypatch.setattr(node.directory.pool.file, "append", full)
-    with pytest.raises(InvalidTransaction, match="data directory: no space left"):
+    with pytest.raises(InvalidTransaction, match="data directory: not all bytes were written"):
         node.submit(payment(node, 0))
     assert not node.pool
 
@@ -189,10 +190,10 @@ def test_no_block_includes_a_transaction_before_it_is_written(
 
     def full(*arguments: object) -> None:
         assert not any(block.transactions for block in node.mine())  # a builder finds nothing
-        raise OSError("no space left")
+        raise OSError(errno.ENOSPC, "No space left on device", "/secret/pool.log")
 
     monkeypatch.setattr(node.directory.pool.file, "append", full)
-    with pytest.raises(InvalidTransaction, match="data directory: no space left"):
+    with pytest.raises(InvalidTransaction, match=r"data directory: no space left on device$"):
         node.submit(raw)
     assert not node.pool
     assert not any(block.transactions for block in node.mine())
