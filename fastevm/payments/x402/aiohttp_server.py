@@ -16,7 +16,7 @@ from fastevm.payments.arguments import checked
 from fastevm.payments.x402.bodies import AnswerBody, BadBody, BodyReader, undecidable
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall
-from fastevm.payments.x402.purchase import Request
+from fastevm.payments.x402.purchase import Request, joined
 
 BROKEN_ENCODING: Final = re.compile("%(?![0-9a-fA-F]{2})")
 COMPUTED: Final = ("content-length", "transfer-encoding")  # recomputed from the body
@@ -30,11 +30,11 @@ def payment_middleware(paywall: Paywall) -> Any:
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        headers = {name.lower(): value for name, value in request.headers.items()}
+        headers = joined(request.headers.items())
         mounts = _mounts(request)
         seen = Request(
             request.method, request.path, str(request.url), headers,
-            mounts=mounts, repaired=_repaired(request),
+            mounts=mounts, repaired=_repaired(request), target=request.raw_path,
         )  # fmt: skip
         if not paywall.guards(seen):
             return await handler(request)
@@ -100,12 +100,17 @@ async def _body(request: web.Request, reader: BodyReader) -> bytes:
 
 
 def _mounts(request: web.Request) -> tuple[str, ...]:
-    """Returns the path prefixes of the subapplications that handle a request."""
+    """Returns the path prefixes of the subapplications that handle a request.
+
+    aiohttp keeps a prefix percent-encoded. A request's path is decoded, `_repaired` decodes it
+    again.
+    """
     found = []
     for app, inner in pairwise(request.match_info.apps):
         for resource in app.router.resources():
             if getattr(resource, "_app", None) is inner:
-                found.append(resource.canonical)
+                encoded = resource.canonical
+                found += [encoded, unquote(encoded), unquote(unquote(encoded))]
     return tuple(found)
 
 

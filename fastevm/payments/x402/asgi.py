@@ -14,7 +14,7 @@ from fastevm.payments.arguments import checked
 from fastevm.payments.x402.bodies import AnswerBody, BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall
-from fastevm.payments.x402.purchase import Request, quoted
+from fastevm.payments.x402.purchase import Request, joined, quoted
 
 INNER: Final = ("app", "application", "inner", "_app", "wrapped", "__wrapped__")
 MOST_LAYERS: Final = 64  # wrapped applications that are searched for a root path
@@ -74,15 +74,18 @@ def _roots(app: Any) -> tuple[str, ...]:
 
 
 def _request(scope: Scope, mounts: tuple[str, ...]) -> Request:
-    headers = {name.decode("latin-1").lower(): value.decode("latin-1")
-               for name, value in scope["headers"]}  # fmt: skip
+    headers = joined(
+        (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
+    )
     if scope["type"] == "websocket":
         headers["upgrade"] = "websocket"
     host = headers.get("host") or ":".join(str(part) for part in scope.get("server") or ("",))
     query = scope.get("query_string", b"").decode("latin-1")
     path, root = scope["path"], str(scope.get("root_path") or "")
     url = f"{scope.get('scheme', 'http')}://{host}{quoted(path)}" + (f"?{query}" if query else "")
-    return Request(scope.get("method", "GET"), path, url, headers, root=root, mounts=mounts)
+    target = bytes(scope.get("raw_path") or b"").decode("latin-1")
+    method = scope.get("method", "GET")
+    return Request(method, path, url, headers, root=root, mounts=mounts, target=target)
 
 
 async def _body(receive: Receive, reader: BodyReader) -> bytes | None:

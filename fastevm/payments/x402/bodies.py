@@ -21,6 +21,7 @@ BODILESS: Final = (204, 304)  # statuses of answers without a body (RFC 9110)
 MOST_MEMBERS: Final = 16  # concatenated parts of a gzip body
 PART: Final = 1024 * 1024  # bytes that are decompressed in one call
 WINDOWS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}  # window bits of zlib
+IDENTITY: Final = "identity"  # the encoding of a body that is not compressed
 RAW_DEFLATE: Final = -15  # window bits of a deflate body without the header of zlib
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110
 
@@ -45,6 +46,12 @@ class BodyReader:
         self.longest, self._parts, self._found = longest, list[bytes](), 0
         self.length = _declared(headers)
         self._encoding = headers.get("content-encoding", "").strip().lower()
+        if self._encoding not in ("", IDENTITY, *WINDOWS):
+            text = (
+                f"the body's encoding {self._encoding[:40]!r} cannot be checked:"
+                f" expected one of {', '.join(WINDOWS)}, or an uncompressed body"
+            )
+            raise BadBody(415, "encoding_not_accepted", text)
         if self.length is not None and self.length > longest:
             raise self._too_long()
 
@@ -159,12 +166,14 @@ def check_answer(reply: Reply, method: str) -> None:
 
 
 def _declared(headers: Mapping[str, str]) -> int | None:
-    text = headers.get("content-length", "")
+    coding, text = headers.get("transfer-encoding"), headers.get("content-length", "")
+    if coding is not None and coding.strip().lower() != "chunked":
+        raise BadBody(400, "invalid_length", "Transfer-Encoding: only chunked is accepted")
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
         raise BadBody(400, "invalid_length", "Content-Length: expected a number of bytes")
-    if "transfer-encoding" in headers:
+    if coding is not None:
         raise BadBody(
             400, "invalid_length", "Content-Length and Transfer-Encoding exclude each other"
         )

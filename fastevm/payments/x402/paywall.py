@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from fastevm.payments.arguments import check_members, checked
 from fastevm.payments.errors import InvalidTerms, StoreError
-from fastevm.payments.x402 import reasons
+from fastevm.payments.x402 import proofs, reasons
 from fastevm.payments.x402.auth_capture import dated, dated_as
 from fastevm.payments.x402.bodies import LONGEST_REQUEST
 from fastevm.payments.x402.facilitator import Engine
@@ -41,6 +41,12 @@ from fastevm.payments.x402.renewal import Renewal
 log: Final = logging.getLogger(__name__)
 
 HEADERS: Final = {"payment-signature": 2, "x-payment": 1}
+# Headers that have one value, which contains no comma. Servers and applications disagree about
+# which of several values counts.
+ONE_VALUE: Final = (
+    "host", "content-length", "transfer-encoding", *HEADERS, proofs.SIGN_IN_HEADER.lower(),
+    "access-control-request-method",
+)  # fmt: skip
 MISSING: Final = {2: "PAYMENT-SIGNATURE header is required"}
 # RFC 9110 and RFC 5789. Methods are case-sensitive: "get" is an unknown method, not GET.
 METHODS: Final = (
@@ -89,9 +95,12 @@ class Paywall:
     """Charges for routes. ``routes`` maps ``"GET /path"`` or ``"/prefix/*"`` to a sale.
 
     The first route that matches counts. A path that frameworks may read in several ways, such as
-    ``/cheap/../report``, gets 400 if they lead to different prices. WebSockets of a sold path are
-    refused. An application may accept several spellings of a value (``/reports/07`` for the integer
-    7): sell a parameterised route as a whole (``/reports/*``), not single values of it.
+    ``/cheap/../report``, gets 400 if they lead to different prices. Every request target that is
+    not a path gets 400, also of free routes: ``weather``, ``*``, and ``http://host/weather`` if the
+    server shows that form. Of a sold path, WebSockets and all other upgrades are refused (403), and
+    so are repeated headers that have one value, such as Host (400). An application may accept
+    several spellings of a value (``/reports/07`` for the integer 7): sell a parameterised route as
+    a whole (``/reports/*``), not single values of it.
 
     A route without a method sells all methods. If a route names a method, the other standard
     methods of its path are free. An unknown method is refused with 405, because many frameworks
@@ -160,18 +169,24 @@ class Paywall:
     def _refused(self, request: Request) -> Reply | None:
         """Returns the error for a request that must not reach the application, else None.
 
-        A request of a sold path is refused if the path has several prices, if it opens a WebSocket,
-        or if its method is unknown.
+        A request target must be a path: servers and mounted applications read anything else in
+        different ways. A request of a sold path is refused if the path has several prices, if a
+        header with one value is repeated, if it asks for another protocol, or if its method is
+        unknown.
         """
+        if any(text and not text.startswith("/") for text in (request.path, request.target)):
+            text = "expected a request target that starts with a slash"
+            return _refusal(400, "invalid_target", text)
         prices = self._prices(request)
         if len(prices) > 1:
             text = "this path can be read in ways that have different prices"
-            body = {"error": "ambiguous_path", "message": text}
-            return as_json(400, body, [("Cache-Control", "no-store")])
-        if prices and "websocket" in request.headers.get("upgrade", "").lower():
-            text = "WebSockets below a sold path are refused: a payment buys one answer"
-            body = {"error": "websocket_not_sold", "message": text}
-            return as_json(403, body, [("Cache-Control", "no-store")])
+            return _refusal(400, "ambiguous_path", text)
+        if prices and "upgrade" in request.headers:
+            text = "WebSockets and other protocols are refused below a sold path:"
+            return _refusal(403, "upgrade_not_sold", f"{text} a payment buys one answer")
+        repeated = [name for name in ONE_VALUE if "," in request.headers.get(name, "")]
+        if repeated and (prices or any(self._sold(request))):
+            return _refusal(400, "repeated_header", f"{repeated[0]}: expected one value")
         if request.method in METHODS:
             return None
         sold = {method for method, _ in self._sold(request)}
@@ -261,6 +276,11 @@ class Paywall:
         header, body = payment_required(offers, resource, error, {IDENTIFIER: DECLARED})
         headers = [("PAYMENT-REQUIRED", header), ("Cache-Control", "no-store")]
         return as_json(402, body, [*headers, *([receipt] if receipt else [])])
+
+
+def _refusal(status: int, error: str, message: str) -> Reply:
+    body = {"error": error, "message": message}
+    return as_json(status, body, [("Cache-Control", "no-store")])
 
 
 def _payment_of(request: Request) -> Payment | None:

@@ -18,7 +18,7 @@ import re
 import secrets
 import time
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hmac import compare_digest
@@ -72,11 +72,12 @@ Run = Callable[[], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as the paywall needs it. Header names are in lower case.
+    """A request as the paywall needs it. ``headers``: see `joined`.
 
     ``root``: the prefix of the path that the application does not see, because it is mounted there
     or a proxy removed the prefix. ``mounts``: other such prefixes. ``repaired``: the path with its
     broken percent-encodings repaired, as some servers decode it; empty if none is broken.
+    ``target``: the request target as it was sent, if the server shows it, else empty.
     """
 
     method: str
@@ -87,6 +88,19 @@ class Request:
     root: str = ""
     mounts: tuple[str, ...] = ()
     repaired: str = ""
+    target: str = ""
+
+
+def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Returns headers with names in lower case. Values of a repeated header are joined by commas.
+
+    So no value is lost: frameworks differ in which of several values they read.
+    """
+    found = dict[str, str]()
+    for name, value in headers:
+        key = name.lower()
+        found[key] = f"{found[key]}, {value}" if key in found else value
+    return found
 
 
 def quoted(path: str) -> str:

@@ -18,9 +18,12 @@ from fastevm.payments.arguments import checked
 from fastevm.payments.x402.bodies import AnswerBody, BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall
-from fastevm.payments.x402.purchase import Request, quoted
+from fastevm.payments.x402.purchase import Request, joined, quoted
 
 PART: Final = 65_536  # bytes; most that is read in one call
+UNPREFIXED: Final = ("CONTENT_TYPE", "CONTENT_LENGTH")  # headers without HTTP_ (PEP 3333)
+# Headers with an underscore in place of the hyphen, which some servers pass on.
+NO_HEADERS: Final = tuple(f"HTTP_{name}" for name in UNPREFIXED)
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
@@ -81,11 +84,11 @@ def _answer(reply: Reply, request: Request, start_response: StartResponse) -> It
 
 
 def _request(environ: Environ) -> Request:
-    headers = {
-        name.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
+    headers = joined(
+        (name.removeprefix("HTTP_").replace("_", "-"), str(value))
         for name, value in environ.items()
-        if name.startswith("HTTP_") or (name in ("CONTENT_TYPE", "CONTENT_LENGTH") and value)
-    }
+        if (name.startswith("HTTP_") and name not in NO_HEADERS) or (name in UNPREFIXED and value)
+    )
     root, path = (
         environ.get(name, "").encode("latin-1").decode("utf-8", "replace")
         for name in ("SCRIPT_NAME", "PATH_INFO")
@@ -96,7 +99,8 @@ def _request(environ: Environ) -> Request:
     query = environ.get("QUERY_STRING", "")
     base = application_uri({**environ, "SCRIPT_NAME": ""}).rstrip("/")
     url = f"{base}{quoted(path)}" + (f"?{query}" if query else "")
-    return Request(environ["REQUEST_METHOD"], path, url, headers, root=root)
+    target = str(environ.get("RAW_URI") or environ.get("REQUEST_URI") or "")
+    return Request(environ["REQUEST_METHOD"], path, url, headers, root=root, target=target)
 
 
 def _body(environ: Environ, reader: BodyReader) -> bytes:

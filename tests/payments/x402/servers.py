@@ -151,8 +151,9 @@ async def _in_thread(server: Any, loop: LoopThread) -> AsyncIterator[int]:
 async def on_wsgiref(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
     loop = LoopThread()
     wall.engine = Elsewhere(wall.engine, asyncio.get_running_loop())
-    app: Any = WsgiPaymentMiddleware(_wsgi(shop), wall, loop)
-    async with _in_thread(make_server("127.0.0.1", 0, app, handler_class=Quiet), loop) as port:
+    async with serving_wsgi(
+        "wsgiref", WsgiPaymentMiddleware(_wsgi(shop), wall, loop), loop
+    ) as port:
         yield port
 
 
@@ -160,8 +161,20 @@ async def on_wsgiref(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
 async def on_werkzeug(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
     loop = LoopThread()
     wall.engine = Elsewhere(wall.engine, asyncio.get_running_loop())
-    app: Any = WsgiPaymentMiddleware(_wsgi(shop), wall, loop)
-    server = make_werkzeug("127.0.0.1", 0, app, threaded=True, request_handler=QuietWerkzeug)
+    async with serving_wsgi(
+        "werkzeug", WsgiPaymentMiddleware(_wsgi(shop), wall, loop), loop
+    ) as port:
+        yield port
+
+
+@asynccontextmanager
+async def serving_wsgi(kind: str, app: Any, loop: LoopThread) -> AsyncIterator[int]:
+    """Serves a WSGI application; closes ``loop`` at the end."""
+    server: Any
+    if kind == "werkzeug":
+        server = make_werkzeug("127.0.0.1", 0, app, threaded=True, request_handler=QuietWerkzeug)
+    else:
+        server = make_server("127.0.0.1", 0, app, handler_class=Quiet)
     async with _in_thread(server, loop) as port:
         yield port
 

@@ -380,6 +380,157 @@ async def test_many_parts_of_a_gzip_body_are_refused(server: str) -> None:
     assert status == 200 and shop.bodies == [two]
 
 
+@pytest.mark.parametrize(
+    "encodings",
+    [["br"], ["zstd"], ["compress"], ["gzip, identity"], ["identity,gzip"], ["gzip", ""],
+     ["gzip", "identity"], ["identity", "gzip"], ["gzip", "gzip"], ["deflate", ""], ["gzip;q=1"]],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("cut", [0, 500])
+@every_server
+async def test_an_encoding_that_is_not_one_known_coding_is_refused_and_not_charged(
+    server: str, encodings: list[str], cut: int
+) -> None:
+    packed = gzip.compress(bytes(range(256)) * 4096)
+    packed = packed[: len(packed) - cut]
+    request = post({"Content-Length": str(len(packed))}, packed)
+    headers = [("Content-Encoding", encoding) for encoding in encodings]
+    status, shop, till = await sent(server, with_headers(request, headers))
+    # 400: aiohttp has tried to decompress it
+    assert status == 415 or (status == 400 and server == "aiohttp"), status
+    assert not shop.bodies and not till.nonces
+
+
+@every_server
+async def test_the_encoding_identity_changes_nothing(server: str) -> None:
+    status, shop, till = await sent(server, encoded("identity", b"body"))
+    assert status == 200 or (status == 415 and server == "aiohttp")
+    assert shop.bodies == ([b"body"] if status == 200 else [])
+    assert len(till.nonces) == len(shop.bodies)
+
+
+CHUNKED = ("Transfer-Encoding", "chunked")
+TWO_FRAMES: Mapping[str, list[tuple[str, str]]] = {
+    "length and chunked": [("Content-Length", "3"), CHUNKED],
+    "chunked and length": [CHUNKED, ("Content-Length", "3")],
+    "list of lengths": [("Content-Length", "14, 3")],
+    "gzip, chunked": [("Transfer-Encoding", "gzip, chunked")],
+    "chunked, identity": [("Transfer-Encoding", "chunked, identity")],
+    "chunked twice": [CHUNKED, CHUNKED],
+    "chunked and identity": [CHUNKED, ("Transfer-Encoding", "identity")],
+    "identity": [("Transfer-Encoding", "identity"), ("Content-Length", "3")],
+    "underscore": [("Transfer_Encoding", "chunked"), ("Content-Length", "3")],
+    "two lengths": [("Content-Length", "14"), ("Content-Length", "3")],
+}
+
+
+@pytest.mark.parametrize("frame", TWO_FRAMES)
+@every_server
+async def test_a_body_that_is_framed_in_two_ways_is_refused_and_not_charged(
+    server: str, frame: str
+) -> None:
+    request = with_headers(post({}, chunked(b"body")), TWO_FRAMES[frame])
+    status, shop, till = await sent(server, request)
+    if frame == "two lengths" and server in ("werkzeug", "wsgiref"):
+        # These servers pass on one length. See the limits in SECURITY.md.
+        assert len(shop.bodies) == len(till.nonces) == 1
+    elif frame == "underscore" and server != "wsgiref":  # another header
+        assert status in (200, 400) and shop.bodies in ([], [chunked(b"body")[:3]])
+    else:
+        # 0: the server closed the connection without reading the body
+        assert status in (0, 400, 411, 501), status
+        assert not shop.bodies and not till.nonces
+
+
+async def test_a_length_with_an_underscore_is_no_length_in_wsgi() -> None:
+    request = with_headers(post({}, b"body"), [("Content_Length", "4")])
+    status, shop, _ = await sent("wsgiref", request, end=True)
+    assert (status, shop.bodies) == (200, [b""])
+
+
+# --- repeated headers and upgrades ----------------------------------------------------------------
+
+
+def with_headers(request: bytes, headers: list[tuple[str, str]]) -> bytes:
+    """Returns a request with more headers, which may repeat others."""
+    start, _, rest = request.partition(b"\r\n")
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    return start + b"\r\n" + lines.encode() + rest
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [["websocket"], ["WebSocket"], ["websocket", "x"], ["x", "websocket"], ["websocket", ""],
+     ["", "websocket"], ["h2c, websocket"], ["h2c"], ["x"], [""]],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("paid", [False, True])
+@every_server
+async def test_every_upgrade_of_a_sold_path_is_refused_and_not_charged(
+    server: str, paid: bool, kinds: list[str]
+) -> None:
+    shop, till = Shop(), Till()
+    handshake = {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+                 "Connection": "Upgrade"}  # fmt: skip
+    if paid:
+        handshake |= header_of(Payer(b"\x05" * 32, {usdc(): FUNDS}).payload(OFFER), OFFER)
+    request = with_headers(raw("GET", handshake), [("Upgrade", kind) for kind in kinds])
+    async with SERVERS[server](shop, wall("GET /weather", engine=till)) as port:
+        status, answer = await exchange(port, request)
+    assert status in (400, 403, 426), (status, answer)
+    assert not shop.bodies and not till.nonces
+
+
+@pytest.mark.parametrize("paid", [False, True])
+@pytest.mark.parametrize("kinds", [["websocket"], ["websocket", "x"], ["websocket", ""]], ids=str)
+async def test_a_websocket_handler_of_aiohttp_sends_nothing_below_a_sold_path(
+    kinds: list[str], paid: bool
+) -> None:
+    async def feed(request: web.Request) -> web.WebSocketResponse:
+        made = web.WebSocketResponse()
+        await made.prepare(request)
+        await made.send_str("secret")
+        await made.close()
+        return made
+
+    till = Till()
+    app = web.Application(middlewares=[payment_middleware(wall("/weather", engine=till))])
+    app.router.add_get("/weather", feed)
+    headers = {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+               "Connection": "Upgrade"}  # fmt: skip
+    if paid:
+        headers |= header_of(Payer(b"\x05" * 32, {usdc(): FUNDS}).payload(OFFER), OFFER)
+    request = with_headers(raw("GET", headers), [("Upgrade", kind) for kind in kinds])
+    async with Served(app) as served:
+        status, answer = await exchange(int(served.url.rsplit(":", 1)[1]), request)
+    assert status == 403 and b"secret" not in answer and not till.nonces
+
+
+REPEATED = {
+    "Host": ["evil.example"], "PAYMENT-SIGNATURE": ["e30=", ""], "X-PAYMENT": ["e30=", "e30="],
+    "SIGN-IN-WITH-X": ["e30=", "e30="], "Access-Control-Request-Method": ["GET", "POST"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPEATED)
+@every_server
+async def test_a_repeated_header_of_one_value_is_refused_and_not_charged(
+    server: str, name: str
+) -> None:
+    shop, till = Shop(), Till()
+    payload = Payer(b"\x05" * 32, {usdc(): FUNDS}).payload(OFFER)
+    headers = [(name, value) for value in REPEATED[name]]
+    request = with_headers(raw("GET", header_of(payload, OFFER)), headers)
+    async with SERVERS[server](shop, wall("GET /weather", engine=till)) as port:
+        status, _ = await exchange(port, request)
+        assert status == 400 and not shop.bodies and not till.nonces
+        free = with_headers(raw("GET", {}, path="/free"), headers)
+        assert name == "Host" or (await exchange(port, free))[0] == 200
+
+
+# --- more bodies ----------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br"])
 @every_server
 async def test_a_body_of_another_encoding_is_refused_and_not_charged(
@@ -387,10 +538,7 @@ async def test_a_body_of_another_encoding_is_refused_and_not_charged(
 ) -> None:
     body = b"neither gzip nor deflate nor brotli"
     status, shop, till = await sent(server, encoded(encoding, body))
-    if encoding == "br" and server != "aiohttp":  # for the application to decode
-        assert status == 200 and shop.bodies == [body]
-    else:
-        assert status in (400, 415) and not shop.bodies and not till.nonces
+    assert status in (400, 415) and not shop.bodies and not till.nonces
 
 
 @every_server

@@ -1,7 +1,9 @@
 """No spelling of a sold path reaches its handler without payment, in any framework."""
 
+import asyncio
 from io import BytesIO
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from aiohttp import ClientSession, WSServerHandshakeError, web
@@ -12,15 +14,24 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from fastevm.core.primitives.replace import replace
-from fastevm.payments.x402 import PaymentMiddleware, Paywall, Reply, Sale
+from fastevm.payments.x402 import (
+    LoopThread,
+    PaymentMiddleware,
+    Paywall,
+    Reply,
+    Sale,
+    WsgiPaymentMiddleware,
+)
 from fastevm.payments.x402.aiohttp_server import _body, payment_middleware
 from fastevm.payments.x402.bodies import BodyReader
 from fastevm.payments.x402.purchase import Request
 from fastevm.payments.x402.wsgi import _request as wsgi_request
 
-from .servers import Till, exchange, raw
+from .servers import SERVERS, Elsewhere, Till, exchange, raw, serving_wsgi
+from .servers import Shop as Attackable
 from .test_attacks import OFFER
 from .test_paywall import ADAPTERS, Shop, on_uvicorn
 
@@ -229,6 +240,76 @@ async def test_the_handler_of_aiohttp_reads_a_body_in_any_way() -> None:
         ):
             answer = await client.post(f"/{way}", data=data)
             assert await answer.read() == content, way
+
+
+@pytest.mark.parametrize("prefix", ["/A%2Fb", "/x%2520y", "/%25", "/a%3Fb", "/a b", "/caf\u00e9"])
+async def test_an_application_mounted_below_an_encoded_prefix_sells_its_own_paths(
+    prefix: str,
+) -> None:
+    async def weather(request: web.Request) -> web.Response:
+        return web.Response(text="sunny")
+
+    wall = Paywall(Till(), {"GET /weather": Sale([OFFER])})
+    inner = web.Application(middlewares=[payment_middleware(wall)])
+    inner.router.add_get("/weather", weather)
+    outer = web.Application()
+    outer.add_subapp(prefix, inner)
+    async with TestServer(outer) as server:
+        assert server.port is not None
+        for spelled in {prefix, quote(prefix), quote(prefix, safe="/%"), prefix.lower()}:
+            path = f"{spelled}/weather".replace(" ", "%20").encode("ascii", "ignore").decode()
+            status, answer = await exchange(server.port, raw("GET", {}, path=path))
+            assert status in (402, 404) and b"sunny" not in answer, path
+
+
+TARGETS = (
+    "weather", "x/weather", "x//weather", "http:/weather", "http:weather", "*",
+    "site/weather", "x/site/inner", "shop.example:80", "./weather", ";/weather",
+    "http://shop.example/weather", "HTTP://shop.example//weather", "x://y/weather",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_a_request_target_that_is_no_path_is_refused(server: str) -> None:
+    shop, till = Attackable(), Till()
+    wall = Paywall(till, {"GET /weather": Sale([OFFER]), "GET /site/inner": Sale([OFFER])})
+    async with SERVERS[server](shop, wall) as port:
+        for target in TARGETS:
+            for method in ("GET", "HEAD", "POST", "OPTIONS"):
+                status, answer = await exchange(port, raw(method, {}, path=target), end=True)
+                assert b"secret" not in answer or "//" in target, (method, target)
+                # Some servers turn an absolute target into a path.
+                assert status in (0, 400, 402, 404) or "//" in target, (method, target, status)
+    assert not till.nonces
+
+
+@pytest.mark.parametrize("mount", ["outside", "inside"])
+@pytest.mark.parametrize("server", ["werkzeug", "wsgiref"])
+async def test_a_dispatcher_of_wsgi_reads_no_sold_path_from_another_target(
+    server: str, mount: str
+) -> None:
+    calls: list[str] = []
+
+    def app(environ: Any, start_response: Any) -> Any:
+        calls.append(environ["PATH_INFO"])
+        start_response("200 OK", [])
+        return [b"sunny" if environ["PATH_INFO"] == "/weather" else b"free"]
+
+    wall = Paywall(Till(), {"GET /weather": Sale([OFFER])})
+    loop = LoopThread()
+    wall.engine = Elsewhere(wall.engine, asyncio.get_running_loop())
+    if mount == "outside":
+        made: Any = WsgiPaymentMiddleware(DispatcherMiddleware(app, {"/site": app}), wall, loop)
+    else:
+        made = DispatcherMiddleware(WsgiPaymentMiddleware(app, wall, loop), {"/site": app})
+    async with serving_wsgi(server, made, loop) as port:
+        for target in (*TARGETS, "?/weather", "%2fweather"):
+            status, answer = await exchange(port, raw("GET", {}, path=target))
+            assert status in (400, 402) or target == "?/weather", (target, status)
+            assert b"sunny" not in answer, target
+        assert "/weather" not in calls
+        assert (await exchange(port, raw("GET", {}, path="/site/weather")))[0] == 200
+    assert "/weather" in calls
 
 
 @pytest.mark.parametrize("mounted", ["/m/i/weather", "/m/own"])
