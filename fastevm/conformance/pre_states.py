@@ -61,7 +61,7 @@ def layer_of(accounts: Accounts) -> Layer:
 
 
 def anew(layer: Layer) -> Layer:
-    """Returns the same state; a remote state without its known values."""
+    """Returns the state as it was loaded; a remote state forgets the values that it has fetched."""
     source = None if layer.remote_state is None else layer.remote_state.source
     if isinstance(source, Recorded) and source.accounts:
         return Layer.remote(source)

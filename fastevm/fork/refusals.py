@@ -80,7 +80,8 @@ def means_no_block(answer: Any) -> bool:
 
 
 def _says(answer: Any, words: re.Pattern[str]) -> bool:
-    """Returns whether an error matches ``words`` and does not concern the method itself."""
+    """Returns whether an error's text matches ``words`` and does not say that the RPC method is
+    missing or not allowed."""
     if not isinstance(answer, RpcRefusal) or answer.code == METHOD_NOT_FOUND:
         return False
     return bool(words.search(answer.message)) and not ABOUT_METHOD.search(answer.message)

@@ -1,7 +1,7 @@
-"""Refuses connections to link-local addresses and metadata services, for URLs from requests.
+"""Refuses connections to link-local addresses and metadata services, for URLs that a client sent.
 
-A cloud's metadata service gives the keys of a machine to everybody who can connect from it. The
-check is made on each resolved address, and the connection uses that address.
+A cloud's metadata service gives a machine's keys to everybody who can make that machine connect to
+it. Each resolved address is checked, and the connection uses the address that was checked.
 """
 
 import socket

@@ -95,7 +95,7 @@ class Subscription:
         """Queue a notification; a full queue ends the subscription. Returns False if it ends."""
         outbox = self.session.outbox
         if self.topic.kind == TRANSACTION_INCLUSION:
-            # an inclusion may be found in the chain and again in the event that caused it
+            # the same inclusion may be found in the chain and then come as an event
             if payload == self._newest:
                 return True
             self._newest = payload

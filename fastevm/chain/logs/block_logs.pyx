@@ -265,7 +265,7 @@ cdef bint wants(const LogPattern* p, const LogRecords* r, const LogEntry* entry)
     return True
 
 
-# Returns the number of postings in the bucket of a value, if any.
+# Returns the number of postings in the bucket of a hash; 0 if the bucket is empty.
 cdef inline uint32_t bucket_size(const LogRecords* r, uint64_t hash) noexcept nogil:
     cdef const uint32_t* bucket = r.buckets + (hash >> r.bucket_shift)
     return bucket[1] - bucket[0]

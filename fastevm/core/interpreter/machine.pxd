@@ -157,8 +157,8 @@ cdef struct Span:
     uint64_t high
 
 
-# Members that code often only compares. A comparison narrows the span and sets no bit in
-# `environment_reads`: see ops/spans.pyx.
+# Block fields that contracts often only compare with another value. A comparison narrows the field's
+# span and sets no bit in `environment_reads`: see ops/spans.pyx.
 cdef struct ContextSpans:
     Span timestamp
     Span number

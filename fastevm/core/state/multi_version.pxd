@@ -65,9 +65,10 @@ cdef inline SlotVersion* slot_version(SlotEntry* entry) noexcept nogil:
     return <SlotVersion*>atomic_observe_pointer(<void**>&entry.current)
 
 
-# Starts above a world, for a block with this gas limit. Returns False if memory is exhausted.
+# Starts a memory on top of a world, for a block with this gas limit. Returns False if there is not
+# enough memory.
 cdef bint mv_begin(MultiVersionMemory* v, World* below, uint64_t gas_limit) noexcept nogil
-# Releases all versions, which no thread may read any more. The threads free their own arenas.
+# Releases all versions; no thread may read them any more. Each thread frees its own arena.
 cdef void mv_end(MultiVersionMemory* v) noexcept nogil
 cdef void mv_free(MultiVersionMemory* v) noexcept nogil
 # Return the entry of an account or slot. A new entry has the value of the world below. NULL if

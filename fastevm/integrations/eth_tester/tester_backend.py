@@ -107,7 +107,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         self.chain.go_back(snapshot)
 
     def time_travel(self, to_timestamp: int) -> int:
-        """Mines a block, so that the next block has this timestamp (seconds)."""
+        """Mines a block one second before the timestamp (seconds), so that the next one has it."""
         self.chain.mine(timestamp=to_timestamp - 1)
         return to_timestamp
 

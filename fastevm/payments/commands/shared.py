@@ -1,7 +1,8 @@
 """Common code of the subcommands: options, selection of store and shop, and the merchant.
 
-A command that sends transactions or encrypts first checks that the store's key is in the
-environment. A command that sends also checks that the node's chain id is the shop's.
+A command that sends transactions or encrypts data begins with a check that the store's key is in an
+environment variable. A command that sends transactions also checks that the node has the shop's
+chain id.
 """
 
 import argparse
