@@ -18,6 +18,7 @@ from fastevm.payments.schema import (
     SQLITE,
     SQLITE_GUARDS,
     SQLITE_OPENED,
+    TABLES,
 )
 
 MEMORY: Final = ":memory:"
@@ -159,9 +160,10 @@ def check_audit_triggers(connection: SqliteConnection, path: str) -> None:
         " WHERE type IN ('trigger', 'index') AND lower(tbl_name) = 'audit'"
     ).fetchall()
     found = {row["name"]: _words(row["sql"]) for row in rows if row["type"] == "trigger"}
-    indices = sorted(row["name"] for row in rows if row["type"] == "index")
-    if indices != [AUDIT_INDEX]:
-        names = ", ".join(indices) or "none"
+    indices = {row["name"]: row["sql"] for row in rows if row["type"] == "index"}
+    made = next(each for each in TABLES if f" {AUDIT_INDEX} " in each)
+    if {name: _words(sql or "") for name, sql in indices.items()} != {AUDIT_INDEX: _words(made)}:
+        names = ", ".join(sorted(indices)) or "none"
         raise StoreError(f"store {path}: the indices of the audit trail are altered: {names}")
     wanted = {
         (words := _words(statement)).split()[2]: words

@@ -349,6 +349,13 @@ ALTERED = {
     ],
     "a unique index": ["CREATE UNIQUE INDEX more ON audit (shop, what, number)"],
     "no index": ["DROP INDEX audit_by_order"],
+    "another index of that name": [
+        "DROP INDEX audit_by_order", "CREATE UNIQUE INDEX audit_by_order ON audit (order_id)",
+    ],
+    "a partial index of that name": [
+        "DROP INDEX audit_by_order",
+        "CREATE INDEX audit_by_order ON audit (shop, order_id, number) WHERE number > 5",
+    ],
 }  # fmt: skip
 
 

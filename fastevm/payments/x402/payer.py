@@ -33,7 +33,10 @@ from fastevm.payments.x402.messages import (
     Json,
     Malformed,
     Requirements,
+    as_address,
+    as_number,
     as_object,
+    as_text,
     decode_header,
     encode_header,
     strict_json,
@@ -47,6 +50,8 @@ ATTEMPTS: Final = 150
 MOST_NAMED: Final = 3  # offers named in an error
 PAUSE_SECONDS: Final = 1.0  # between presentations, unless the server sends Retry-After
 LONGEST_PAUSE: Final = 10.0  # seconds; a longer Retry-After counts as this
+# Answers of a server, or of a proxy in front of it, that do not say whether it took the payment.
+UNKNOWN: Final = (408, 425, 429, 502, 503, 504)
 
 
 class NothingToPay(PaymentError):
@@ -100,14 +105,20 @@ class Payer:
         else:
             required, version = as_object(strict_json(body), "body"), 1
         refused: list[str] = []
-        for accepted in required.get("accepts", ()):
+        offers = required.get("accepts")
+        if not isinstance(offers, list):
+            raise Malformed("accepts: expected a list of offers")
+        for accepted in offers:
             try:
                 offer = Requirements.read(accepted, version)
             except Malformed:
                 continue  # an unknown network or scheme
             served = offer.scheme in (EXACT, AUTH_CAPTURE)
             if served and offer.amount <= self.most.get(offer.asset, -1):
-                return self._presented(offer, required, version)
+                try:
+                    return self._presented(offer, accepted, required, version)
+                except Malformed:
+                    continue  # a member that the scheme needs is missing or wrong
             if served and len(refused) < MOST_NAMED:
                 limit = self.most.get(offer.asset)
                 money = money_at(offer.chain_id, offer.asset)
@@ -115,29 +126,30 @@ class Payer:
                     "no limit is set" if limit is None else f"the limit is {money.text(limit)}"
                 )
                 refused.append(f"{money.text(offer.amount)} of {offer.asset}, where {limited}")
-        offers = f": {'; '.join(refused)}" if refused else ""
-        raise NothingToPay(f"no offer is in an accepted asset and within its limit{offers}")
+        text = f": {'; '.join(refused)}" if refused else ""
+        raise NothingToPay(f"no offer is in an accepted asset and within its limit{text}")
 
-    def _presented(self, offer: Requirements, required: Json, version: int) -> Presented:
+    def _presented(
+        self, offer: Requirements, accepted: Json, required: Json, version: int
+    ) -> Presented:
         payload = self.payload(offer)
         message: dict[str, Any] = {"x402Version": version, "payload": payload}
         if version == 2:
             message |= {"accepted": offer.show(), "resource": required.get("resource", {})}
-            if IDENTIFIER in (required.get("extensions") or {}):
+            if IDENTIFIER in as_object(required.get("extensions") or {}, "extensions"):
                 info = {"required": False, "id": new_id()}
                 message["extensions"] = {IDENTIFIER: {"info": info}}
             return Presented("PAYMENT-SIGNATURE", encode_header(message))
-        (network,) = {
-            accepted["network"]
-            for accepted in required["accepts"]
-            if accepted.get("payTo") == offer.pay_to
-        }
+        network = accepted["network"]
         message |= {"scheme": offer.scheme, "network": network}
         return Presented("X-PAYMENT", encode_header(message))
 
     def payload(self, offer: Requirements) -> Json:
         """Returns a signed payload for the offer's scheme."""
-        domain = Domain(offer.extra["name"], offer.extra["version"], offer.chain_id, offer.asset)
+        extra = offer.extra
+        domain = Domain(
+            as_text(extra, "name"), as_text(extra, "version"), offer.chain_id, offer.asset
+        )
         if offer.scheme == AUTH_CAPTURE:
             return self._hold(offer, domain)
         terms = Terms(
@@ -154,17 +166,17 @@ class Payer:
         extra, expires = offer.extra, int(self._clock()) + offer.max_timeout
         deployment = V1_0 if extra.get("authCaptureEscrow") == V1_0.escrow else V1_1
         info = PaymentInfo(
-            operator=extra["captureAuthorizer"],
+            operator=as_address(extra, "captureAuthorizer"),
             payer=self.address,
             receiver=offer.pay_to,
             token=offer.asset,
             max_amount=offer.amount,
             pre_approval_expiry=expires,
-            authorization_expiry=extra["captureDeadline"],
-            refund_expiry=extra["refundDeadline"],
-            min_fee_bps=extra["minFeeBps"],
-            max_fee_bps=extra["maxFeeBps"],
-            fee_receiver=extra["feeRecipient"],
+            authorization_expiry=as_number(extra, "captureDeadline"),
+            refund_expiry=as_number(extra, "refundDeadline"),
+            min_fee_bps=as_number(extra, "minFeeBps"),
+            max_fee_bps=as_number(extra, "maxFeeBps"),
+            fee_receiver=as_address(extra, "feeRecipient"),
             salt=secrets.randbits(256),
         )
         terms = Terms(
@@ -188,7 +200,8 @@ class Payer:
     def prove(self, body: bytes, url: str) -> Presented | None:
         """Returns the header that answers the challenge of a 409; None if there is no challenge.
 
-        Send it together with the payment. Raises Malformed if the challenge is for another URL.
+        Send it together with the payment. Raises Malformed if the challenge is for another URL, or
+        no challenge that a payer can answer.
         """
         extensions = as_object(strict_json(body), "body").get("extensions")
         if not isinstance(extensions, dict) or SIGN_IN not in extensions:
@@ -203,7 +216,8 @@ class Payer:
         Redirects are followed until a server asks for a payment. The payment goes only to the URL
         that asked for it: a later redirect is returned, so that no other server gets the payment.
         ``presented``: a payment of an earlier call, to continue with. Raises PaymentPending if the
-        result is still unknown after ``ATTEMPTS`` presentations.
+        result is still unknown after ``ATTEMPTS`` presentations, after another error of the server
+        (status 500 or above), and for a 409 whose challenge this payer cannot answer.
         """
         if presented is None:
             first, url = await _get(session, url, {}, redirects=True)
@@ -217,11 +231,16 @@ class Payer:
             except (aiohttp.ClientError, TimeoutError):
                 answer = None
             else:
-                proof = self.prove(answer.body, url) if answer.status == 409 else None
+                if answer.status not in UNKNOWN and answer.status >= 500:
+                    raise PaymentPending(url, presented, answer)
+                try:
+                    proof = self.prove(answer.body, url) if answer.status == 409 else None
+                except Malformed as fault:
+                    raise PaymentPending(url, presented, answer) from fault
                 if proof is not None and proof.name not in sent:
                     sent |= {proof.name: proof.value}
                     continue
-                if answer.status != 503:
+                if answer.status not in UNKNOWN:
                     return answer
                 sent.pop(SIGN_IN_HEADER, None)  # a challenge can be answered once
             await asyncio.sleep(_pause(answer))

@@ -42,6 +42,7 @@ LEAST_SECRET: Final = 22  # characters of an id that counts as a secret: 128 bit
 CHALLENGE_MS: Final = 300_000  # how long a challenge may be answered
 
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]{16,128}")  # of the extension's specification
+_CHAIN: Final = re.compile("eip155:[0-9]{1,78}")
 _NONCE: Final = re.compile(r"[0-9a-f]{44}")  # Unix milliseconds (12 digits), then the HMAC tag
 
 # The declaration of ``payment-identifier`` in a 402.
@@ -143,21 +144,28 @@ def answered(header: str, secret: str, payment: Payment, url: str, now_ms: int) 
 def answer(extension: Any, private_key: bytes | str, url: str) -> str:
     """Signs a challenge; returns the value of ``SIGN_IN_HEADER``.
 
-    Raises Malformed if the challenge is for another URL than ``url``. Without this check a site
-    could relay the challenge of another site and use the signature there.
+    Raises Malformed if a member is missing or wrong, and if the challenge is for another URL than
+    ``url``. Without this check a site could relay the challenge of another site and use the
+    signature there.
     """
     members = as_object(extension, SIGN_IN)
     info = as_object(members.get("info"), "info")
     if as_text(info, "uri") != url or as_text(info, "domain") != split_address(url)[0]:
         raise Malformed(f"{SIGN_IN}: the challenge is for another address")
     chains = members.get("supportedChains")
-    names = [chain.get("chainId") for chain in chains] if isinstance(chains, list) else []
-    name = next((name for name in names if str(name).startswith("eip155:")), None)
-    if name is None or not name[7:].isdigit():
+    chains = [each for each in chains if isinstance(each, dict)] if isinstance(chains, list) else []
+    names = [name for each in chains if isinstance(name := each.get("chainId"), str)]
+    name = next((name for name in names if _CHAIN.fullmatch(name)), None)
+    if name is None:
         raise Malformed(f"{SIGN_IN}: no supported chain")
+    for member in ("version", "nonce", "issuedAt"):
+        as_text(info, member)
     account = Account.from_key(private_key)
-    text = signed_text(info, account.address, int(name[7:]))
-    signature = account.sign_message(encode_defunct(text=text)).signature
+    try:
+        text = signed_text(info, account.address, int(name[7:]))
+        signature = account.sign_message(encode_defunct(text=text)).signature
+    except (TypeError, ValueError) as fault:  # resources that are no list, text that is no UTF-8
+        raise Malformed(f"{SIGN_IN}: {type(fault).__name__}") from None
     signed = {"address": account.address, "chainId": name, "type": "eip191"}
     return encode_header({**info, **signed, "signature": "0x" + bytes(signature).hex()})
 

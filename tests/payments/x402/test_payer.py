@@ -1,5 +1,6 @@
 """A payer keeps its payment: from other servers, and until the result is known."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from aiohttp import ClientSession, web
 
 from fastevm.payments.x402 import (
+    NothingToPay,
     Payer,
     PaymentPending,
     Paywall,
@@ -15,7 +17,7 @@ from fastevm.payments.x402 import (
     Sale,
     payment_middleware,
 )
-from fastevm.payments.x402.messages import decode_header
+from fastevm.payments.x402.messages import Malformed, decode_header, encode_header
 from fastevm.payments.x402.payer import _pause
 from fastevm.payments.x402.purchase import Reply
 
@@ -140,6 +142,86 @@ async def test_a_payer_that_cannot_connect_any_more_keeps_its_payment(
         with pytest.raises(PaymentPending, match="the connection failed") as held:
             await BUYER.get(session, url + "/weather")
     assert held.value.answer is None and held.value.presented.name == site.paid[0][0]
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 502, 504])
+async def test_an_answer_of_a_proxy_leaves_the_result_unknown(status: int) -> None:
+    site = Site(statuses=(status, status))
+    async with site.served() as url, ClientSession() as session:
+        answer = await BUYER.get(session, url + "/weather")
+    assert answer.body == b"sunny"
+    assert len(site.paid) == 3 and len(set(site.paid)) == 1, "another payment was signed"
+
+
+async def test_a_payment_is_kept_after_an_error_of_the_server() -> None:
+    site = Site(statuses=(500,))
+    async with site.served() as url, ClientSession() as session:
+        with pytest.raises(PaymentPending, match="the last status was 500") as held:
+            await BUYER.get(session, url + "/weather")
+        assert held.value.answer is not None and len(site.paid) == 1
+        answer = await BUYER.get(session, held.value.url, held.value.presented)
+    assert answer.body == b"sunny" and len(set(site.paid)) == 1
+
+
+CHALLENGE = {
+    "domain": "shop.example", "uri": "http://shop.example/weather", "version": "1",
+    "statement": "s", "nonce": "0" * 44, "issuedAt": "now",
+}  # fmt: skip
+CHAINS = [{"chainId": "eip155:84532", "type": "eip191"}]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [],
+        {"extensions": {"sign-in-with-x": []}},
+        {"extensions": {"sign-in-with-x": {"info": CHALLENGE, "supportedChains": CHAINS}}},
+        *(
+            {"extensions": {"sign-in-with-x": {"info": info, "supportedChains": chains}}}
+            for info, chains in [
+                ({**CHALLENGE, "uri": "URL", "domain": "HOST"}, [5, {"chainId": "eip155:\u00b2"}]),
+                ({"uri": "URL", "domain": "HOST"}, CHAINS),
+                ({**CHALLENGE, "uri": "URL", "domain": "HOST", "nonce": 5}, CHAINS),
+                ({**CHALLENGE, "uri": "URL", "domain": "HOST", "resources": 5}, CHAINS),
+                ({**CHALLENGE, "uri": "URL", "domain": "HOST", "statement": "\ud800"}, CHAINS),
+            ]
+        ),
+    ],
+)
+async def test_a_payment_is_kept_if_a_challenge_cannot_be_answered(body: Any) -> None:
+    paid: list[str] = []
+
+    async def weather(request: web.Request) -> web.Response:
+        text = json.dumps(body).replace('"URL"', f'"{request.url}"')
+        paid.append(request.headers["PAYMENT-SIGNATURE"])
+        return web.Response(status=409, text=text.replace('"HOST"', f'"{request.host}"'))
+
+    app = web.Application()
+    app.router.add_get("/weather", weather)
+    asked = Paywall(Till(), {"GET /weather": Sale([OFFER])}).required(
+        Request("GET", "/weather", "http://shop.example/weather", {}), Sale([OFFER]), ""
+    )
+    presented = BUYER.pay(dict(asked.headers), asked.body)
+    async with Served(app) as served, ClientSession() as session:
+        with pytest.raises(PaymentPending, match="the last status was 409") as held:
+            await BUYER.get(session, served.url + "/weather", presented)
+    assert held.value.presented == presented and paid == [presented.value]
+
+
+@pytest.mark.parametrize("extra", [{}, {"name": 5, "version": "2"}])
+@pytest.mark.parametrize("scheme", ["exact", "auth-capture"])
+def test_an_offer_that_lacks_what_its_scheme_needs_is_not_paid(scheme: str, extra: Any) -> None:
+    offer = {**OFFER.show(), "scheme": scheme, "extra": extra}
+    headers = {"PAYMENT-REQUIRED": encode_header({"x402Version": 2, "accepts": [offer]})}
+    with pytest.raises(NothingToPay):
+        BUYER.pay(headers, b"")
+
+
+@pytest.mark.parametrize("accepts", [None, 5, "abc", {"a": 1}])
+def test_offers_that_are_no_list_are_refused(accepts: Any) -> None:
+    headers = {"PAYMENT-REQUIRED": encode_header({"x402Version": 2, "accepts": accepts})}
+    with pytest.raises(Malformed):
+        BUYER.pay(headers, b"")
 
 
 @pytest.mark.parametrize(
