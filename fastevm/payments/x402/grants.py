@@ -25,6 +25,7 @@ from fastevm.payments.arguments import checked
 from fastevm.payments.errors import StoreError, UnreadableRow
 from fastevm.payments.hidden import hiding
 from fastevm.payments.sqlite import make_private, store_errors
+from fastevm.payments.x402.messages import Malformed, Requirements
 from fastevm.payments.x402.reasons import Unavailable
 
 MOST_GRANTS: Final = 100_000  # kept in memory
@@ -66,7 +67,8 @@ class Grant(Struct, frozen=True, kw_only=True):
     that a caller is the payer (see `purchase`). ``claim`` is the random key for `Engine.settle`.
     ``holder`` is the id of the paywall that works on the grant, or empty; ``since`` is when the
     paywall last stored or renewed the grant. ``proved`` is when the newest answered challenge was
-    made, in Unix milliseconds. ``receipt`` is the value of the payment response header.
+    made, in Unix milliseconds. ``receipt`` is the value of the payment response header. ``offer``
+    is the offer that the payer accepted: it counts for this payment, whatever the sale costs later.
     """
 
     key: str
@@ -81,6 +83,7 @@ class Grant(Struct, frozen=True, kw_only=True):
     proved: int = 0
     receipt: str = ""
     reply: Reply | None = None
+    offer: Requirements | None = None
 
 
 class Grants(Protocol):
@@ -235,7 +238,7 @@ class MemoryGrants:
 
 _COLUMNS: Final = (
     "key", "request", "payload", "secret", "claim", "holder", "since", "expires", "phase",
-    "proved", "receipt", "status", "headers", "body",
+    "proved", "receipt", "status", "headers", "body", "offer",
 )  # fmt: skip
 OWN_TABLES: Final = frozenset({"payments", "grants"})  # "grants": of older versions
 _INSERT: Final = f"INTO payments VALUES ({', '.join('?' * len(_COLUMNS))})"
@@ -260,8 +263,11 @@ class FileGrants:
                 " payload TEXT NOT NULL, secret TEXT NOT NULL, claim TEXT NOT NULL,"
                 " holder TEXT NOT NULL, since REAL NOT NULL, expires REAL NOT NULL,"
                 " phase TEXT NOT NULL, proved INTEGER NOT NULL, receipt TEXT NOT NULL,"
-                " status INTEGER, headers TEXT, body BLOB)"
+                " status INTEGER, headers TEXT, body BLOB, offer TEXT)"
             )
+            columns = connection.execute("SELECT name FROM pragma_table_info('payments')")
+            if ("offer",) not in columns.fetchall():  # the file of an older version
+                connection.execute("ALTER TABLE payments ADD COLUMN offer TEXT")
 
     @contextmanager
     def _open(self) -> Iterator[Connection]:
@@ -333,20 +339,27 @@ class FileGrants:
             return None
         try:
             grant = _grant(row)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, Malformed) as error:
             text = f"store {self.path}: the grant {key[:80]} cannot be read: {type(error).__name__}"
             raise UnreadableRow(text) from None
         return without_long_copy(grant, self._clock())
 
 
 def _grant(row: Sequence[Any]) -> Grant:
-    """Returns the grant of a row. Raises TypeError or ValueError if a value is damaged."""
+    """Returns the grant of a row.
+
+    Raises TypeError, ValueError or Malformed if a value is damaged.
+    """
     members = dict(zip(_COLUMNS, row, strict=True))
-    status, headers, body = (members.pop(name) for name in ("status", "headers", "body"))
+    status, headers, body, offer = (
+        members.pop(name) for name in ("status", "headers", "body", "offer")
+    )
     reply = None
     if status is not None:
         reply = Reply(status, [(name, value) for name, value in json.loads(headers)], body)
-    return Grant(**{**members, "phase": Phase(members["phase"]), "reply": reply})
+    accepted = None if offer is None else Requirements.read(json.loads(offer), 2)
+    members |= {"phase": Phase(members["phase"]), "reply": reply, "offer": accepted}
+    return Grant(**members)
 
 
 def _replaceable(known: Grant, holder: str, proved: int | None) -> bool:
@@ -371,7 +384,7 @@ def _row(grant: Grant) -> tuple[object, ...]:
     return (
         grant.key, grant.request, grant.payload, grant.secret, grant.claim, grant.holder,
         grant.since, grant.expires, grant.phase.value, grant.proved, grant.receipt, status,
-        headers, body,
+        headers, body, None if grant.offer is None else json.dumps(grant.offer.show()),
     )  # fmt: skip
 
 

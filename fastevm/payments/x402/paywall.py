@@ -7,6 +7,7 @@ it gets the answer once the payment is settled. If the result of the payment is 
 gets a 503, never a 402: after a 402 the payer would sign again and pay twice.
 """
 
+import asyncio
 import logging
 import os
 import posixpath
@@ -18,6 +19,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.arguments import check_members, checked
 from fastevm.payments.errors import InvalidTerms, StoreError
 from fastevm.payments.x402 import proofs, reasons
@@ -219,18 +221,32 @@ class Paywall:
             return as_json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
         if payment is None:
             return self.required(request, sale, MISSING[2])
-        now = int(time.time())
-        given = (dated_as(offer, payment, now) for offer in sale.offers)
-        offer = next((dated_offer for dated_offer in given if payment.chooses(dated_offer)), None)
-        if offer is None:
-            return self.required(request, sale, reasons.INVALID_REQUIREMENTS)
         try:
+            offer = await self._accepted(sale, payment)
+            if offer is None:
+                return self.required(request, sale, reasons.INVALID_REQUIREMENTS)
             return await self._sold_to(request, sale, payment, offer, run)
         except Malformed as error:
             return as_json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
         except (Unavailable, StoreError) as error:  # also of the grants
             log.warning("a payment could not be processed: %s", error)
             return later({"error": reasons.SETTLE_ERROR})
+
+    async def _accepted(self, sale: Sale, payment: Payment) -> Requirements | None:
+        """Returns the offer that the payer chose; None if the sale has no such offer.
+
+        The offer of a payment that was accepted before still counts, although the sale may have
+        another price by now: with a 402 the payer would pay twice.
+        """
+        # a payment of version 1 does not name its token
+        named = sale.offers if payment.accepted is None else [payment.accepted]
+        for key in {key_of(payment, offer) for offer in named}:
+            grant = await asyncio.to_thread(self.grants.get, key)
+            if grant is not None and grant.offer is not None:
+                return grant.offer
+        now = int(time.time())
+        given = (dated_as(offer, payment, now) for offer in sale.offers)
+        return next((offer for offer in given if payment.chooses(offer)), None)
 
     async def _sold_to(
         self, request: Request, sale: Sale, payment: Payment, offer: Requirements, run: Run
@@ -239,6 +255,8 @@ class Paywall:
 
         Requests with the same payment run one after the other.
         """
+        if payment.accepted is not None and not payment.chooses(offer):  # that of a grant
+            payment = replace(payment, accepted=offer, scheme=offer.scheme)
         key = key_of(payment, offer)
         purchase = Purchase(
             engine=self.engine, grants=self.grants, request=request, url=self.url_of(request),

@@ -321,6 +321,7 @@ class Purchase(Struct):
             holder=self.holder,
             since=now,
             expires=now + max(KEPT, float(self.offer.max_timeout)),
+            offer=self.offer,
         )
 
     def _fingerprint(self) -> str:

@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from sqlite3 import connect
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.x402 import (
     Facilitator,
     FileGrants,
@@ -30,6 +32,7 @@ from fastevm.payments.x402 import (
     Settled,
     Verified,
 )
+from fastevm.payments.x402.auth_capture import dated
 from fastevm.payments.x402.grants import GrantsFull, PaymentLocks
 from fastevm.payments.x402.messages import Json, Malformed, decode_header
 from fastevm.payments.x402.proofs import SIGN_IN_HEADER, challenge
@@ -37,7 +40,7 @@ from tests.max_wait import MAX_WAIT
 
 from .servers import SERVERS, Shop, Till, exchange, raw
 from .street import FUNDS, PRICE, Street, read_payment, usdc
-from .test_attacks import OFFER, SECRET, header_of
+from .test_attacks import OFFER, SECRET, header_of, header_v1
 
 BUYER = b"\x05" * 32
 STRANGER = b"\x06" * 32
@@ -314,6 +317,141 @@ async def test_an_invalid_host_is_no_failure(payload: Json, public: str | None) 
     paid = Request("GET", "/weather", "http://[/weather", headers)
     assert (await wall.handle(paid, run)).status == 200
     assert (await wall.handle(paid, run)).status == 409
+
+
+# --- another price --------------------------------------------------------------------------------
+
+DEAR = replace(OFFER, amount=2 * OFFER.amount)
+OTHER_SALES = {
+    "dearer": [DEAR],
+    "cheaper": [replace(OFFER, amount=1)],
+    "other recipient": [replace(OFFER, pay_to="0x" + "44" * 20)],
+    "other token": [replace(OFFER, asset="0x" + "55" * 20)],
+    "other chain": [replace(OFFER, chain_id=8_453)],
+    "shorter": [replace(OFFER, max_timeout=OFFER.max_timeout - 1)],
+    "other domain": [replace(OFFER, extra={**OFFER.extra, "version": "3"})],
+}
+
+
+class Strict(Chain):
+    """A chain that knows the offer of its payment."""
+
+    async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
+        assert offer == OFFER
+        assert payment.chooses(offer)
+        return await super().settle(payment, offer, claim)
+
+
+@pytest.mark.parametrize("change", OTHER_SALES)
+@pytest.mark.parametrize("how", ["function", "restart"])
+@every_server
+async def test_a_known_payment_is_answered_although_the_sale_has_changed(
+    server: str, how: str, change: str, payload: Json, tmp_path: Path
+) -> None:
+    """Pending: 503 and never 402. Paid: the answer, also again."""
+    shop, till, offers = Shop(), Strict(payload["signature"], pending=2), [OFFER]
+
+    async def price(request: Request) -> Sale:
+        return Sale(offers)
+
+    def wall() -> Paywall:
+        till_of_this_loop: Any = till
+        route: Any = price if how == "function" else Sale(offers)
+        kept = FileGrants(tmp_path / "grants.db")
+        return Paywall(
+            till_of_this_loop,
+            {"GET /weather": route},
+            grants=kept,
+            resource_url="http://shop.example",
+        )
+
+    paid = raw("GET", header_of(payload, OFFER))
+    async with SERVERS[server](shop, wall()) as port:
+        assert (await exchange(port, paid))[0] == 503
+        if how == "function":
+            offers[:] = OTHER_SALES[change]
+            assert [(await exchange(port, paid))[0] for _ in range(3)] == [503, 200, 200]
+            stranger = raw("GET", header_of(payload, OFFER, None))
+            assert (await exchange(port, stranger))[0] == 409
+    if how == "restart":
+        offers[:] = OTHER_SALES[change]
+        async with SERVERS[server](shop, wall()) as port:
+            assert [(await exchange(port, paid))[0] for _ in range(3)] == [503, 200, 200]
+            assert (await exchange(port, raw("GET", {})))[0] == 402
+            new = header_of(Payer(STRANGER, {usdc(): FUNDS}).payload(OFFER), OFFER)
+            assert (await exchange(port, raw("GET", new)))[0] == 402, "the old price is gone"
+    assert len(shop.bodies) == 1 and len(till.nonces) == 1
+
+
+@pytest.mark.parametrize("change", ["dearer", "other recipient", "shorter"])
+async def test_a_known_payment_of_version_one_never_gets_a_402(payload: Json, change: str) -> None:
+    till, offers = Strict(payload["signature"], pending=1), [OFFER]
+
+    async def price(request: Request) -> Sale:
+        return Sale(offers)
+
+    async def run() -> Reply:
+        return Reply(200, [], b"secret weather")
+
+    wall = Paywall(till, {"GET /weather": price})
+    headers = {name.lower(): value for name, value in header_v1(payload).items()}
+    asked = Request("GET", "/weather", URL, headers)
+    assert (await wall.handle(asked, run)).status == 503
+    offers[:] = OTHER_SALES[change]
+    again = await wall.handle(asked, run)
+    assert again.status == 409
+    proof = Payer(BUYER, {}).prove(again.body, URL)
+    assert proof is not None
+    headers[SIGN_IN_HEADER.lower()] = proof.value
+    assert (await wall.handle(asked, run)).status == 200
+
+
+async def test_an_accepted_offer_of_the_payer_does_not_replace_that_of_the_grant(
+    payload: Json,
+) -> None:
+    till = Strict(payload["signature"], pending=1)
+    wall = Paywall(till, {"GET /weather": Sale([OFFER])})
+
+    async def run() -> Reply:
+        return Reply(200, [], b"secret weather")
+
+    def asked(offer: Requirements) -> Request:
+        headers = {name.lower(): value for name, value in header_of(payload, offer).items()}
+        return Request("GET", "/weather", URL, headers)
+
+    assert (await wall.handle(asked(DEAR), run)).status == 402
+    assert (await wall.handle(asked(OFFER), run)).status == 503
+    assert (await wall.handle(asked(DEAR), run)).status == 200
+
+
+async def test_a_hold_is_known_after_its_relative_deadlines(monkeypatch: Any) -> None:
+    extra = {**OFFER.extra, "captureDeadlineSeconds": 3_600, "refundDeadlineSeconds": 7_200}
+    offer = replace(OFFER, scheme="auth-capture", extra=extra, max_timeout=8)
+    made = dated(offer, int(time.time()))
+    payload = Payer(BUYER, {usdc(): FUNDS}).payload(OFFER)
+    till = Chain(payload["signature"], pending=2)
+    wall = Paywall(till, {"GET /weather": Sale([offer])})
+    headers = {name.lower(): value for name, value in header_of(payload, made).items()}
+    asked = Request("GET", "/weather", URL, headers)
+
+    async def run() -> Reply:
+        return Reply(200, [], b"secret weather")
+
+    assert (await wall.handle(asked, run)).status == 503
+    later = SimpleNamespace(time=lambda: time.time() + 1_000)
+    monkeypatch.setattr("fastevm.payments.x402.paywall.time", later)
+    assert [(await wall.handle(asked, run)).status for _ in range(3)] == [503, 200, 200]
+
+
+def test_a_file_of_grants_without_offers_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "grants.db"
+    FileGrants(file).add(grant("a", expires=1e12))
+    with closing(connect(file)) as connection, connection:
+        connection.execute("ALTER TABLE payments DROP COLUMN offer")
+    kept = FileGrants(file)
+    assert kept.get("a") == grant("a", expires=1e12)
+    kept.add(grant("b", expires=1e12, offer=OFFER))
+    assert FileGrants(file).get("b") == grant("b", expires=1e12, offer=OFFER)
 
 
 # --- ids ------------------------------------------------------------------------------------------
