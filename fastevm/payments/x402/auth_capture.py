@@ -22,9 +22,10 @@ from fastevm.payments.x402.claims import (
     Claim,
     authorization,
     check_domain,
+    check_types,
     read_terms,
 )
-from fastevm.payments.x402.exact import MARGIN
+from fastevm.payments.x402.exact import DOMAIN, MARGIN
 from fastevm.payments.x402.messages import (
     AUTH_CAPTURE,
     Json,
@@ -41,6 +42,12 @@ PREFIX: Final = "invalid_auth_capture_evm_"
 CAPTURE_WITHIN: Final = "captureDeadlineSeconds"
 REFUND_WITHIN: Final = "refundDeadlineSeconds"
 DEADLINES: Final = {CAPTURE_WITHIN: "captureDeadline", REFUND_WITHIN: "refundDeadline"}
+# Members of extra, by type.
+TEXTS: Final = (
+    *DOMAIN, "authCaptureEscrow", "captureAuthorizer", "captureMode", "feeRecipient",
+    "operatorType", "paymentFlow", "policy", "receiverAuthorizer",
+)  # fmt: skip
+NUMBERS: Final = (*DEADLINES, *DEADLINES.values(), "minFeeBps", "maxFeeBps")
 CLOCK_SKEW: Final = 30  # seconds by which the clocks of a server's processes may differ
 FEE_ERRORS: Final = ("FeeAmountOutOfRange", "FeeBpsOutOfRange")
 
@@ -74,14 +81,15 @@ class AuthCapture:
 
     def deployment_of(self, extra: Any) -> Deployment:
         """Returns the escrow that an offer names. Raises Refused if it is not supported."""
-        named = extra.get("authCaptureEscrow", self.usual.escrow)
-        found = self.deployments.get(named)
+        named = extra.get("authCaptureEscrow")
+        found = self.usual if named is None else self.deployments.get(named)
         if found is None:
             raise refused("extra", "authCaptureEscrow is not supported")
         return found
 
     def read(self, chain: Chain, payment: Payment, offer: Requirements) -> Claim:
         """Parses the payload. Raises Malformed, or Refused if it does not match the offer."""
+        check_types(offer, TEXTS, NUMBERS)
         token = chain.domain_of(offer.asset)
         try:
             check_domain(token, offer)

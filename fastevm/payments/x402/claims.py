@@ -18,6 +18,7 @@ from fastevm.payments.x402.messages import (
     as_bytes,
     as_number,
     as_object,
+    as_text,
 )
 from fastevm.payments.x402.reasons import MISSING_DOMAIN, NAME, VERSION, Refused
 from fastevm.rpc_client.messages import Call as NodeCall
@@ -113,6 +114,23 @@ def check_domain(token: Any, offer: Requirements) -> None:
         expected = getattr(token.domain, member)
         if value != expected:
             raise Refused(reason, f"expected {expected!r}, found {value[:64]!r}")
+
+
+def check_types(offer: Requirements, texts: Sequence[str], numbers: Sequence[str] = ()) -> None:
+    """Raises :class:`Malformed` if a member of ``extra`` has another type. Members may be absent.
+
+    Numbers may also be text of decimal digits.
+    """
+    extra = {name: value for name, value in offer.extra.items() if value is not None}
+    try:
+        for name in texts:
+            if name in extra:
+                as_text(extra, name)
+        for name in numbers:
+            if name in extra:
+                as_number(extra, name)
+    except Malformed as error:
+        raise Malformed(f"extra.{error}") from None
 
 
 def read_terms(payload: Json) -> Terms:

@@ -14,11 +14,13 @@ from fastevm.payments.x402.claims import (
     Claim,
     authorization,
     check_domain,
+    check_types,
     read_terms,
 )
 from fastevm.payments.x402.messages import EXACT, Json, Payment, Requirements, as_bytes
 from fastevm.payments.x402.reasons import Refused
 
+DOMAIN: Final = ("name", "version", "assetTransferMethod")  # members of extra that are text
 MARGIN: Final = 6  # seconds; minimum remaining validity of an authorization
 
 
@@ -33,6 +35,7 @@ class Exact:
 
     def read(self, chain: Chain, payment: Payment, offer: Requirements) -> Claim:
         """Parses the payload. Raises Malformed, or Refused if it does not match the offer."""
+        check_types(offer, DOMAIN)
         if offer.extra.get("assetTransferMethod", "eip3009") != "eip3009":
             raise Refused("unsupported_payload_type", "only eip3009 is supported")
         token = chain.domain_of(offer.asset)

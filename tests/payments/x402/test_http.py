@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from fastevm.payments.x402 import (
     Unavailable,
     application,
 )
+from fastevm.payments.x402.auth_capture import NUMBERS, TEXTS, AuthCapture, dated
+from fastevm.payments.x402.exact import DOMAIN
 from fastevm.payments.x402.messages import decode_header, encode_header
 
 from .street import CHAIN_ID, Served, Street
@@ -84,6 +87,61 @@ BAD = {
     "too long": b'{"a":"' + b"a" * 200_000 + b'"}',
     "too deep": b"[" * 100_000,
 }
+
+
+NO_TEXT: tuple[Any, ...] = ([], {}, True, 1, [[]], {"a": 1}, 10**30)
+NO_NUMBER: tuple[Any, ...] = ([], {}, True, -1, "", "x", "1e3", 2**256, [1])
+EXTRA = {
+    **dict.fromkeys(TEXTS, NO_TEXT),
+    **dict.fromkeys(NUMBERS, NO_NUMBER),
+}
+
+
+@pytest.mark.parametrize("scheme", ["exact", "auth-capture"])
+@pytest.mark.parametrize("path", ["/verify", "/settle"])
+async def test_a_member_of_the_wrong_type_is_a_bad_request(
+    town: Street, path: str, scheme: str
+) -> None:
+    settler = town.settler()
+    hold = dated(town.hold(settler.account), int(time.time()))
+    offer = hold if scheme == "auth-capture" else town.offer()
+    payload = town.buyer().payload(offer)
+
+    def message(extra: Any = None, **changes: Any) -> dict[str, Any]:
+        shown = {**offer.show(), **changes}
+        shown["extra"] = {**shown["extra"], **extra} if isinstance(extra, dict) else shown["extra"]
+        payment = {"x402Version": 2, "payload": payload, "accepted": shown}
+        return {"x402Version": 2, "paymentPayload": payment, "paymentRequirements": shown}
+
+    checked = EXTRA if scheme == "auth-capture" else dict.fromkeys(DOMAIN, NO_TEXT)
+    async with (
+        Served(application(Facilitator([settler], [AuthCapture()]))) as served,
+        aiohttp.ClientSession(served.url) as session,
+    ):
+
+        async def post(body: dict[str, Any]) -> tuple[int, str]:
+            async with session.post(path, json=body) as answer:
+                return answer.status, await answer.text()
+
+        for name, values in checked.items():
+            for value in values:
+                status, text = await post(message({name: value}))
+                assert status == 400 and f"extra.{name}" in text, (name, value, status, text)
+                body = message()  # the payer's copy of the offer differs
+                body["paymentRequirements"] = message({name: value})["paymentRequirements"]
+                status, text = await post(body)
+                assert status in (200, 400) and '"isValid": true' not in text, (name, value, text)
+        for name in offer.show():
+            for value in ([], {}, True, -1, "", [[]], {"a": []}):
+                status, text = await post(message(**{name: value}))
+                assert status in (200, 400), (name, value, status, text)
+        for name in payload:
+            for value in ([], {}, True, -1, "", [[]], {"a": []}):
+                body = message()
+                body["paymentPayload"]["payload"] = {**payload, name: value}
+                status, text = await post(body)
+                assert status == 400, (name, value, status, text)
+        assert not town.open[0].orders()
 
 
 @pytest.mark.parametrize("name", BAD)
