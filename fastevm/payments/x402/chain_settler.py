@@ -254,6 +254,22 @@ class ChainSettler:
         if await to_thread(shop.find, token, terms.payer, "0x" + terms.nonce.hex()) is not None:
             raise Refused(reasons.INVALID_PAYLOAD, "the nonce belongs to an order of the recipient")
 
+    async def check_unspent(self, claim: Claim) -> None:
+        """Raises Refused if the payment's nonce is used, or if its transaction may use it.
+
+        After its window a payment could seem unpaid, and its payer would pay again.
+        """
+        order = await self.known(claim)
+        if order is None or order.state not in (*DONE, *MOVING):
+            terms, token = claim.authorization.terms, claim.authorization.domain.token
+            data = "0x" + state_data(terms.payer, terms.nonce).hex()
+            (used,) = await self.ask([("eth_call", [{"to": token, "data": data}, BLOCK])])
+            if not isinstance(used, str) or len(used) <= 2:
+                raise Unavailable("the node does not show whether the nonce is used")
+            if int(used, 16) == 0:
+                return
+        raise Refused(reasons.NONCE_USED, "the payment was made before its window ended")
+
     async def known(self, claim: Claim) -> Order | None:
         """Returns the order of a payment seen before. Raises Refused if its terms differ."""
         terms, domain = claim.authorization.terms, claim.authorization.domain

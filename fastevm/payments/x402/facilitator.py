@@ -94,7 +94,12 @@ class Facilitator(AsyncClosing):
             settler, scheme, claim = self._claim(payment, offer)
             payer = claim.payer
             await settler.check_unordered(claim, offer.pay_to)
-            await scheme.check(settler, claim)
+            try:
+                await scheme.check(settler, claim)
+            except Refused as refusal:
+                if refusal.reason in reasons.LATE:
+                    await settler.check_unspent(claim)
+                raise
             settler.verified(claim)
         except Refused as refusal:
             return Verified(payer=payer, reason=refusal.reason, message=refusal.detail)

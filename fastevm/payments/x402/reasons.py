@@ -36,6 +36,12 @@ SPENT: Final = (
     DUPLICATE,
 )  # fmt: skip
 
+# Reasons of a payment whose window has ended. It may have been made before.
+LATE: Final = (
+    VALID_BEFORE, "invalid_auth_capture_evm_authorization_expired",
+    "invalid_auth_capture_evm_capture_deadline_expired",
+)  # fmt: skip
+
 # Prefixes of reasons that a facilitator finds before it sends a transaction. A reason that contains
 # a part of _AFTER is an exception: facilitators also return it if the result of a transaction is
 # unknown.

@@ -8,10 +8,22 @@ import pytest
 
 from fastevm.payments import NodeClient, NodeUnreachable, State, Vault
 from fastevm.payments.node import HttpTransport
-from fastevm.payments.x402 import ChainSettler, Facilitator, Payment, Requirements, Unavailable
+from fastevm.payments.x402 import (
+    ChainSettler,
+    Facilitator,
+    Payment,
+    Paywall,
+    Reply,
+    Request,
+    Requirements,
+    Sale,
+    Unavailable,
+)
+from fastevm.payments.x402.auth_capture import AuthCapture, dated
 from fastevm.payments.x402.chain_settler import DONE
 from fastevm.payments.x402.exact import Exact
-from fastevm.payments.x402.messages import Malformed
+from fastevm.payments.x402.messages import Malformed, encode_header
+from fastevm.payments.x402.reasons import SPENT, VALID_BEFORE
 from tests.max_wait import MAX_WAIT
 
 from ..test_lagging_nodes import Unindexed
@@ -160,6 +172,36 @@ async def test_what_was_settled_is_reported_after_a_restart_and_after_the_deadli
     async with Facilitator([settler]) as facilitator:
         again = await facilitator.settle(payment, offer, "mine")
     assert again.success and again.transaction == first.transaction
+
+
+@pytest.mark.parametrize("store", ["facilitator.db", "another.db"])
+@pytest.mark.parametrize("kind", ["exact", "auth-capture"])
+async def test_a_payment_that_was_made_is_spent_also_after_its_window(
+    town: Street, kind: str, store: str
+) -> None:
+    """A paywall that lost its grants answers 409 then, and not 402."""
+    settler = town.settler()
+    offer, other = town.offer(max_timeout=8), town.offer(max_timeout=8)
+    if kind == "auth-capture":
+        offer = dated(town.hold(settler.account, max_timeout=8), now())
+    payment, unpaid = town.payment(offer), town.payment(other)
+    async with Facilitator([settler], [AuthCapture()]) as facilitator:
+        assert (await facilitator.settle(payment, offer)).success
+    late = town.settler(store=store)
+    late._clock = lambda: now() + 1_000_000
+    async with Facilitator([late], [AuthCapture()]) as facilitator:
+        assert (await facilitator.verify(payment, offer)).reason in SPENT
+        refused = await facilitator.verify(unpaid, other)
+        assert refused.reason == VALID_BEFORE
+        wall = Paywall(facilitator, {"GET /w": Sale([offer])})
+
+        async def run() -> Reply:
+            raise AssertionError("the handler ran")
+
+        message = {"x402Version": 2, "payload": payment.payload, "accepted": offer.show()}
+        headers = {"payment-signature": encode_header(message)}
+        again = await wall.handle(Request("GET", "/w", "http://shop/w", headers), run)
+        assert again.status == 409
 
 
 async def test_somebody_else_submits_the_same_payment(town: Street) -> None:
