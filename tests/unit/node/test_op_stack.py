@@ -175,7 +175,7 @@ def test_a_deposit_that_cannot_be_written_is_in_no_block(
         raise OSError("no space left")
 
     monkeypatch.setattr(node.directory.pool, "add", full)
-    with pytest.raises(InvalidTransaction, match="no space left"):
+    with pytest.raises(InvalidTransaction, match="not all bytes were written"):
         node.deposit(deposit())
     assert len(node.mine()[0].transactions) == 1
     node.directory.close()
