@@ -95,7 +95,7 @@ program("an impersonated signer", async () => {
 program("hardhat's names of that", async () => {
   await provider.send("hardhat_impersonateAccount", [NOBODY]);
   await provider.send("hardhat_setBalance", [NOBODY, "0xde0b6b3a7640000"]);
-  const nobody = await provider.getSigner(NOBODY);
+  const nobody = new ethers.JsonRpcSigner(provider, NOBODY); // getSigner wants it in eth_accounts
   assert.equal((await (await nobody.sendTransaction({ to: admin, value: 1n })).wait()).status, 1);
 });
 program("snapshot and revert", async () => {
