@@ -17,7 +17,7 @@ import random
 import secrets
 import time
 from asyncio import to_thread
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -80,12 +80,20 @@ def verified(
 ) -> bool:
     """For receivers: whether a webhook's signature is valid. Compares in constant time.
 
-    Raises InvalidTerms if the secret is empty or cannot be decoded.
+    ``headers``: a mapping of text; its names may have any case. Raises InvalidTerms if the secret
+    is empty or cannot be decoded, and if the headers are no mapping or the body is not bytes.
     """
+    if not isinstance(headers, Mapping):
+        raise InvalidTerms(f"headers: expected a mapping, found {type(headers).__name__}")
+    if not isinstance(body, bytes):
+        raise InvalidTerms(f"body: expected the bytes of the request, found {type(body).__name__}")
+    if not isinstance(secret, str):
+        raise InvalidTerms(f"secret: expected text, found {type(secret).__name__}")
+    named = {str(name).lower(): value for name, value in headers.items()}
     try:
-        message_id, timestamp = str(headers["webhook-id"]), int(headers["webhook-timestamp"])
-        signatures = str(headers["webhook-signature"])
-    except (KeyError, ValueError):
+        message_id, timestamp = str(named["webhook-id"]), int(named["webhook-timestamp"])
+        signatures = str(named["webhook-signature"])
+    except (KeyError, ValueError, TypeError):
         return False
     if not (message_id.isascii() and signatures.isascii()):
         return False

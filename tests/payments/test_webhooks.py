@@ -109,6 +109,28 @@ def test_headers_that_are_not_ascii_are_not_verified(name: str) -> None:
         assert not verified(new_secret(), headers | {name: value}, b"")
 
 
+@pytest.mark.parametrize("spelled", [str.title, str.upper, str])
+def test_names_of_headers_have_any_case(spelled: Any) -> None:
+    secret, now = new_secret(), int(time.time())
+    headers = {
+        "webhook-id": "evt_1", "webhook-timestamp": str(now),
+        "webhook-signature": signature(secret, "evt_1", now, b"{}"),
+    }  # fmt: skip
+    assert verified(secret, {spelled(name): value for name, value in headers.items()}, b"{}")
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("secret", (None, {}, b"")), ("headers", ("x", None, b"")), ("headers", ("x", [], b"")),
+        ("body", ("x", {}, "{}")), ("body", ("x", {}, None)),
+    ],
+)  # fmt: skip
+def test_arguments_of_wrong_types_are_named(name: str, given: Any) -> None:
+    with pytest.raises(InvalidTerms, match=f"^{name}: expected"):
+        verified(*given)
+
+
 async def test_a_life_is_reported_in_order_and_signed(still: Market, receiver: Receiver) -> None:
     merchant = still.merchant()
     secret = add_endpoint(merchant.store, VAULT, "shop", receiver.url)

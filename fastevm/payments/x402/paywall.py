@@ -20,6 +20,7 @@ from typing import Final
 from msgspec import Struct
 
 from fastevm.core.primitives.replace import replace
+from fastevm.core.primitives.suggestion import did_you_mean
 from fastevm.payments.arguments import check_members, checked
 from fastevm.payments.errors import InvalidTerms, StoreError
 from fastevm.payments.x402 import proofs, reasons
@@ -61,7 +62,6 @@ _PREFLIGHT: Final = [
     ("Vary", "Origin, Access-Control-Request-Method"), ("Cache-Control", "no-store")
 ]  # fmt: skip
 _OF_PREFLIGHTS: Final = re.compile(r"access-control-|(?:vary|allow|cache-control)$", re.I)
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 
 
 class Sale(Struct, frozen=True):
@@ -349,20 +349,23 @@ def _is_preflight(request: Request) -> bool:
 def _pattern(route: str) -> tuple[str, re.Pattern[str]]:
     """Returns method and path pattern of ``"GET /path"``, ``"/path"`` or ``"/prefix/*"``.
 
-    A standard method may be written in lower case here.
+    The method may be written in lower case here. A mistyped one is refused: it would leave the
+    intended method of its path free.
     """
     method, _, path = route.rpartition(" ")
     if not path.startswith("/"):
         raise InvalidTerms(f"routes: route {route!r}: expected a path, or a method and a path")
-    method = method or ANY
-    if _TOKEN.fullmatch(method) is None or "|" in method:
-        raise InvalidTerms(f"routes: route {route!r}: {method!r} is not an HTTP method")
-    if method.upper() == "HEAD":
+    method = method.upper() or ANY
+    if method not in (ANY, *METHODS):
+        raise InvalidTerms(
+            f"routes: route {route!r}: {method!r} is not a standard HTTP method"
+            f"{did_you_mean(method, METHODS)}; {path!r} without a method sells all of them"
+        )
+    if method == "HEAD":
         raise InvalidTerms(f"routes: route {route!r}: servers answer HEAD as GET, so sell GET")
     if found := _NEVER_IN_PATHS.search(path):
         text = "paths are compared decoded and without a query, and * is the only placeholder"
         raise InvalidTerms(f"routes: route {route!r}: {found[0]!r} matches no path: {text}")
     path = _collapsed(path)
-    method = method.upper() if method.upper() in METHODS else method
     parts = (re.escape(part) for part in path.rstrip("/").split("*"))
     return method, re.compile(".*".join(parts) + "/?", re.DOTALL)

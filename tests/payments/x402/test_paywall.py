@@ -20,6 +20,7 @@ from starlette.requests import Request as StarletteRequest
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from fastevm.payments import InvalidTerms
 from fastevm.payments.x402 import (
     Facilitator,
     FileGrants,
@@ -27,6 +28,7 @@ from fastevm.payments.x402 import (
     NothingToPay,
     Payer,
     PaymentMiddleware,
+    PaymentPending,
     Paywall,
     RemoteFacilitator,
     Sale,
@@ -38,8 +40,9 @@ from fastevm.payments.x402 import (
 from fastevm.payments.x402.messages import decode_header
 from tests.max_wait import MAX_WAIT
 
-from .servers import Elsewhere
+from .servers import Elsewhere, Till
 from .street import PRICE, Served, Street
+from .test_attacks import OFFER
 
 
 class Shop:
@@ -197,7 +200,8 @@ async def test_an_answer_that_failed_is_not_paid_for(town: Street, adapter: str)
         ADAPTERS[adapter](shop, wall_of(facilitator, town)) as url,
         aiohttp.ClientSession() as session,
     ):
-        assert (await buyer.get(session, url + "/weather")).status == 500
+        with pytest.raises(PaymentPending, match="the last status was 500"):
+            await buyer.get(session, url + "/weather")
     assert await town.balance(town.shop.address) == before
 
 
@@ -318,3 +322,10 @@ async def test_a_payer_pays_only_what_it_may(town: Street) -> None:
 def test_a_sale_needs_an_offer() -> None:
     with pytest.raises(ValueError, match="offers: expected at least one"):
         Sale([])
+
+
+@pytest.mark.parametrize("method", ["FETCH", "GTE", "get|post", "PROPFIND"])
+def test_a_mistyped_method_of_a_route_is_refused(method: str) -> None:
+    """It would leave the method that was meant free."""
+    with pytest.raises(InvalidTerms, match="is not a standard HTTP method"):
+        Paywall(Till(), {f"{method} /weather": Sale([OFFER])})
