@@ -436,8 +436,9 @@ class Merchant(AsyncClosing):
                     f"an order may have at most {text_of(most)}, found {text_of(value)}"
                 )
             await to_thread(self._check_unsold, order)
+            sold = [f"x402/{order.authorization.domain.chain_id}"]
             try:
-                return self._notify(await to_thread(self.store.add, order))
+                return self._notify(await to_thread(self.store.add, order, sold))
             except DuplicateOrder:
                 known = await self._drafted(order.id)
                 if known is None:  # payer and nonce belong to another order

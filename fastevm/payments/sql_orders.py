@@ -1,7 +1,7 @@
 """Orders and their audit trail, in SQL."""
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from fastevm.payments.unit_of_work import UnitOfWork
 log: Final = logging.getLogger(__name__)
 
 MOST_UNREADABLE: Final = 1_000  # messages kept about unreadable rows
+_AUTHORIZED: Final = "token = ? AND payer = ? AND nonce = ?"
 
 
 class SqlOrders:
@@ -46,13 +47,22 @@ class SqlOrders:
             self.unreadable[text] = None
             log.error("skipping an unreadable row of the store: %s", text)
 
-    def add(self, order: Order) -> Order:
+    def add(self, order: Order, besides: Sequence[str] = ()) -> Order:
         """Adds an order; returns the existing one if id and terms are equal.
 
-        Raises DuplicateOrder if the id has other terms, or another order has its payer and nonce.
+        Raises DuplicateOrder if the id has other terms, or another order has its payer and nonce,
+        also in one of the shops ``besides``.
         """
+        domain, terms = order.authorization.domain, order.authorization.terms
+        key = (domain.token, terms.payer, "0x" + terms.nonce.hex())
         try:
             with self.unit() as unit:
+                if besides:
+                    unit.connection.lock("/".join(("orders", *key)))
+                for shop in besides:
+                    query = f"SELECT id FROM orders WHERE shop = ? AND {_AUTHORIZED}"
+                    if unit.rows(query, shop, *key):
+                        raise DuplicateOrder(f"payer and nonce belong to an order of {shop}")
                 known = unit.order_row(order.id)
                 if known is not None:
                     return _same(read_order(known), order)
@@ -166,7 +176,7 @@ class SqlOrders:
     def find(self, token: str, payer: str, nonce: str) -> Order | None:
         """Returns the order of an authorization; None if there is none."""
         rows = self.database.read(
-            "SELECT * FROM orders WHERE shop = ? AND token = ? AND payer = ? AND nonce = ?",
+            f"SELECT * FROM orders WHERE shop = ? AND {_AUTHORIZED}",
             (self.shop, token, payer, nonce),
         )
         return read_order(rows[0]) if rows else None

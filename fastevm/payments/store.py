@@ -43,11 +43,12 @@ class OrderStore(Protocol):
 
     unreadable: dict[str, None]
 
-    def add(self, order: Order) -> Order:
+    def add(self, order: Order, besides: Sequence[str] = ()) -> Order:
         """Adds an order; returns the existing one if id and terms are equal.
 
         Raises :class:`DuplicateOrder` if the id has other terms, or another order has its payer and
-        nonce.
+        nonce: of this shop, or of one of the shops ``besides``, also if that is added concurrently
+        with this shop among its own ``besides``.
         """
         ...
 

@@ -32,6 +32,7 @@ from fastevm.payments.errors import (
     PaymentError,
     VaultError,
 )
+from fastevm.payments.escrow import PaymentInfo
 from fastevm.payments.events import Event, entries, read_log
 from fastevm.payments.holds import Holds
 from fastevm.payments.node import NodeClient
@@ -386,6 +387,12 @@ class ChainSettler:
         if not hmac.compare_digest(stored, claim.signature):
             raise Refused(reasons.SIGNATURE, "the payment is known with another signature")
 
+    def _shop_of(self, claim: Claim) -> str:
+        """Returns the shop in which a `Merchant` keeps orders of the payment's recipient."""
+        terms, token = claim.authorization.terms, claim.authorization.domain.token
+        receiver = PaymentInfo.from_json(claim.note).receiver if claim.note else terms.recipient
+        return f"{self.chain_id}/{token}/{receiver}"
+
     async def _added(self, claim: Claim) -> Order:
         order = Order(
             id=claim.order_id,
@@ -402,7 +409,7 @@ class ChainSettler:
             sealed=sealed,
         )
         try:
-            return await to_thread(self.store.add, made)
+            return await to_thread(self.store.add, made, [self._shop_of(claim)])
         except DuplicateOrder:
             raise Refused(reasons.NONCE_USED, "the nonce belongs to another payment") from None
 

@@ -1,6 +1,7 @@
 """Payments whose signature is public: reverted, submitted by others, or asked for by strangers."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from fastevm.payments import (
     KeySigner,
     Kind,
     Merchant,
+    Order,
     Vault,
     sign,
 )
@@ -28,10 +30,12 @@ from fastevm.payments.x402 import (
     Sale,
     Unavailable,
 )
+from fastevm.payments.x402.auth_capture import AuthCapture, dated
 from fastevm.payments.x402.chain_settler import AFTER_WINDOW
 from fastevm.payments.x402.claims import Call, Chain, Claim
 from fastevm.payments.x402.exact import Exact, _calls
 from fastevm.payments.x402.messages import encode_header
+from fastevm.payments.x402.reasons import SPENT
 from tests.max_wait import MAX_WAIT
 
 from .street import FUNDS, KEY, PRICE, Street, read_payment, usdc
@@ -231,6 +235,44 @@ async def test_a_payment_that_somebody_else_submitted_counts_for_the_first_reque
         assert answer.success, answer
         assert (await facilitator.settle(payment, offer, "theirs")).reason == "duplicate_settlement"
     assert await transfers(town) == [1, 1]
+
+
+@pytest.mark.parametrize("first", ["sale", "order"])
+@pytest.mark.parametrize("scheme", ["exact", "auth-capture"])
+async def test_an_order_and_a_sale_that_come_together_are_not_both_accepted(
+    town: Street, monkeypatch: pytest.MonkeyPatch, first: str, scheme: str
+) -> None:
+    """Each has looked for the other before the other was added."""
+    settler = town.settler()
+    offer = town.offer()
+    if scheme == "auth-capture":
+        offer = dated(town.hold(settler.account), int(time.time()))
+    sold = town.payment(offer)
+
+    async def nothing(*arguments: Any) -> None:
+        pass
+
+    monkeypatch.setattr(settler, "check_unordered", nothing)
+    async with (
+        Merchant(
+            town.client, settler.store.scoped(""), Vault([KEY]), town.token.domain,
+            KeySigner(town.shop.key),
+        ) as merchant,
+        Facilitator([settler], [AuthCapture()]) as facilitator,
+    ):  # fmt: skip
+        monkeypatch.setattr(merchant, "_check_unsold", lambda order: None)
+        claim = facilitator._claim(sold, offer)[2]
+        order = Order(id="order-1", authorization=claim.authorization)
+        if first == "sale":
+            assert (await facilitator.settle(sold, offer)).success
+            with pytest.raises(DuplicateOrder, match="x402"):
+                await merchant._add(order)
+            assert not merchant.store.orders()
+        else:
+            await merchant._add(order)
+            answer = await facilitator.settle(sold, offer)
+            assert not answer.success and answer.reason in SPENT
+            assert not settler.store.orders()
 
 
 @pytest.mark.parametrize("kind", [Kind.RECEIVE, Kind.TRANSFER])
