@@ -465,32 +465,26 @@ class WatchService:
 
     def _check_limits(self, lane: Lane) -> None:
         """End the subscriptions of clients whose answers use too much gas or memory."""
-        limits = self.limits
         for standing in tuple(lane.standing):
-            client = standing.subscriber.client
-            gas, size = self._gas[client], self._sizes[client]
-            if gas > limits.client_watch_gas:
-                self._refuse(
-                    lane, standing, TOO_MUCH_GAS.format(gas=gas, limit=limits.client_watch_gas)
-                )
-            elif size > limits.client_watch_answers_size:
-                self._refuse(
-                    lane,
-                    standing,
-                    TOO_LARGE.format(
-                        whose="one address", size=size, limit=limits.client_watch_answers_size
-                    ),
-                )
-            elif (total := self._sizes.total()) > limits.watch_answers_size and size == max(
-                self._sizes.values()
-            ):
-                self._refuse(
-                    lane,
-                    standing,
-                    TOO_LARGE.format(
-                        whose="all clients", size=total, limit=limits.watch_answers_size
-                    ),
-                )
+            cause = self._excess(standing.subscriber.client)
+            if cause is not None:
+                self._refuse(lane, standing, cause)
+
+    def _excess(self, client: str) -> str | None:
+        """Return which limit the answers of a client exceed; None if none.
+
+        If those of all clients together are too large, it is the client with the largest.
+        """
+        limits, gas, size = self.limits, self._gas[client], self._sizes[client]
+        most, total_most = limits.client_watch_answers_size, limits.watch_answers_size
+        if gas > limits.client_watch_gas:
+            return TOO_MUCH_GAS.format(gas=gas, limit=limits.client_watch_gas)
+        if size > most:
+            return TOO_LARGE.format(whose="one address", size=size, limit=most)
+        total = self._sizes.total()
+        if total > total_most and size == max(self._sizes.values()):
+            return TOO_LARGE.format(whose="all clients", size=total, limit=total_most)
+        return None
 
     def _refuse(self, lane: Lane, standing: Standing, cause: str) -> None:
         """End a subscription and free its answers at once."""

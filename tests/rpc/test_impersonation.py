@@ -53,7 +53,7 @@ def test_an_account_is_impersonated_and_left(client: Client, family: str) -> Non
 
 
 @pytest.mark.parametrize("families", [["anvil", "hardhat"], ["hardhat", "anvil"]])
-def test_an_account_stays_listed_whoever_impersonates_it_again(
+def test_an_account_stays_listed_if_both_names_impersonate_it(
     client: Client, families: list[str]
 ) -> None:
     for family in families:

@@ -58,7 +58,7 @@ class NamedSnapshots:
     def descriptions(self) -> dict[str, dict[str, Any]]:
         """Returns the description of each snapshot by name. Incomplete files are skipped."""
         found: dict[str, dict[str, Any]] = {}
-        for path in sorted(self.folder.glob("*" + SUFFIX)):
+        for path in snapshot_files(self.folder.parent):
             file = self._open(path.name.removesuffix(SUFFIX))
             try:
                 first = next(file.records(), None)
