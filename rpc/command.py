@@ -121,7 +121,7 @@ def add_listeners(group: argparse._ArgumentGroup, ipc: str) -> None:
         help="one more listener, with its own dialect and receipts; may be repeated",
     )
     group.add_argument(
-        "--ipc", "--ipcpath", nargs="?", const="", metavar="PATH",
+        "--ipc", "--ipcpath", type=Path, nargs="?", const="", metavar="PATH",
         help="a Unix socket to listen on as well, for programs of this user only (" + ipc + ")",
     )  # fmt: skip
 
@@ -551,7 +551,7 @@ def server_of(
         metrics_listener=None if metrics is None else replace(metrics, access=access),
         client=client,
         terminal=None if shown is None else Terminal(shown),
-        contracts=ContractFiles([*arguments.abi, *default_directories()]),
+        contracts=ContractFiles([*arguments.abi, *default_directories(arguments.config_file)]),
     )
     if arguments.ipc is not None:
         server.ipc = IpcListener(dialect, ipc_path(arguments), access)
@@ -565,12 +565,12 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
 
 def ipc_path(arguments: argparse.Namespace) -> Path:
     """Return the path of the Unix socket. A bare name is in the data or temporary directory."""
-    given: str = arguments.ipc or arguments.ipc_default
-    if arguments.ipc_default == IPC_NAME and Path(given).name == given:
+    given = Path(arguments.ipc or arguments.ipc_default)
+    if arguments.ipc_default == IPC_NAME and given.name == str(given):
         from tempfile import gettempdir  # tempfile loads many modules
 
         return Path(arguments.datadir or gettempdir()) / given
-    return Path(given)
+    return given
 
 
 def threads_of(node: Any, arguments: argparse.Namespace) -> int | None:

@@ -199,9 +199,13 @@ class ContractFiles:
         self._next_look = now + max(LOOK_SECONDS, (now - began) / LOOK_SHARE)
 
 
-def default_directories(root: Path | None = None) -> list[Path]:
-    """Returns the folders of Foundry and Hardhat in the working directory; they may not exist."""
-    return [(Path() if root is None else root) / name for name in FOLDERS]
+def default_directories(config_file: Path | None = None, root: Path | None = None) -> list[Path]:
+    """Returns the folders of Foundry and Hardhat, which may not exist.
+
+    They are in ``root`` (default: the working directory) and beside ``config_file``.
+    """
+    roots = [root or Path(), *([] if config_file is None else [config_file.parent])]
+    return list(dict.fromkeys(each / name for each in roots for name in FOLDERS))
 
 
 def metadata_size(code: bytes) -> int:

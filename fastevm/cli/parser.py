@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from fastevm.core.primitives.safe_text import UNSAFE_IN_LINES
@@ -46,11 +46,11 @@ class Parser(argparse.ArgumentParser):
     """An `argparse.ArgumentParser` that suggests corrections for unknown words.
 
     ``fill`` adds a command's options when the command is selected, so other commands are not
-    loaded. ``configured`` returns arguments from configuration, which precede the given arguments.
-    If it raises ValueError, that is a usage error.
+    loaded. ``configured`` takes the parser and the given arguments, and returns arguments from
+    configuration, which precede the given ones. If it raises ValueError, that is a usage error.
     """
 
-    configured: Callable[[argparse.ArgumentParser], list[str]] | None = None
+    configured: Callable[[argparse.ArgumentParser, Sequence[str]], list[str]] | None = None
 
     def __init__(self, *args: Any, fill: Callable[[Parser], None] | None = None, **kw: Any) -> None:
         super().__init__(*args, **{"formatter_class": Formatter, **kw})
@@ -67,7 +67,7 @@ class Parser(argparse.ArgumentParser):
         self.filled()
         if self.configured is not None:
             try:
-                args = [*self.configured(self), *args]
+                args = [*self.configured(self, args), *args]
             except (ValueError, OSError) as error:
                 self.error(str(error))
         parsed, rest = super().parse_known_args(args, namespace)

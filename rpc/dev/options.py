@@ -15,6 +15,7 @@ from fastevm.core.primitives.duration import read_duration
 from fastevm.core.primitives.hex import checksum_address
 from fastevm.node.production import MAX_INTERVAL, MIN_INTERVAL
 from fastevm.rpc import command
+from fastevm.rpc.dev.settings import add_config_arguments
 from fastevm.rpc.dialect import DEVELOPMENT_DIALECT
 from fastevm.rpc.explorer.options import add_explorer
 from fastevm.rpc.terminal.options import add_terminal_arguments
@@ -39,7 +40,7 @@ REFUSED: Final = {
     "--md": "the terminal writes text or JSON (--log-format)",
     "--memory-limit": "the memory of a call is bounded by its gas (--rpc-gascap)",
     "--mnemonic-seed-unsafe": "pass the words themselves (--mnemonic)",
-    "--profile": "fastevm.toml has one table; FASTEVM_CONFIG names another file",
+    "--profile": "fastevm.toml has one table; --config-file reads another file",
     "--optimism": "fastevm node --op starts a chain of the OP stack",
     "--no-cors": "pages of this machine may call; --allow-origin names others",
 }
@@ -63,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-V", "--version", action="version", version=f"fastevm {fastevm.__version__}"
     )
+    add_config_arguments(parser.add_argument_group("configuration"))
     command.add_listeners(parser.add_argument_group("listeners"), IPC_PATH)
     command.add_access(parser.add_argument_group("access"))
     add_explorer(parser.add_argument_group("explorer"))
@@ -84,7 +86,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         pending_max_age=0,
         max_log_blocks=MAX_LOG_BLOCKS,
         ipc_default=IPC_PATH,
-        config_file=None,
     )
 
 

@@ -46,7 +46,7 @@ def add_terminal_arguments(parser: argparse.ArgumentParser, *, tells: bool) -> N
     )  # fmt: skip
     _add_styles(group)
     group.add_argument(
-        "--abi", type=_directory, action="append", default=[], metavar="DIR",
+        "--abi", type=directory, action="append", default=[], metavar="DIR",
         help="ABI files (*.json) whose functions, events and errors are named; may be repeated",
     )  # fmt: skip
     parser.set_defaults(tells=tells)
@@ -86,7 +86,8 @@ def terminal_options(arguments: argparse.Namespace) -> TerminalOptions | None:
     )
 
 
-def _directory(text: str) -> Path:
+def directory(text: str) -> Path:
+    """Parse the path of a directory, which must exist."""
     path = Path(text)
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is not a directory")

@@ -85,7 +85,7 @@ def test_an_instruction_has_its_line(tmp_path: Path) -> None:
 
 def test_the_folders_of_compilers_are_read_once_they_exist(tmp_path: Path) -> None:
     times = [0.0]
-    files = ContractFiles(default_directories(tmp_path), clock=lambda: times[0])
+    files = ContractFiles(default_directories(root=tmp_path), clock=lambda: times[0])
     assert files.find(BODY) is None
     write(tmp_path, "Vault", "0x" + BODY.hex())
     assert files.find(BODY) is None  # the last look was a moment ago

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from fastevm.bench.node.launch import ServerThread
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import InvalidTransaction
 from fastevm.node.dev_accounts import ETHER
-from fastevm.rpc.command import limits_of
+from fastevm.rpc.command import ipc_path, limits_of
+from fastevm.rpc.contract_files import ContractFiles, default_directories
 from fastevm.rpc.dev import command
 from fastevm.rpc.dev.options import REFUSED
 from fastevm.rpc.dev.settings import configured
@@ -355,8 +357,9 @@ def test_options_come_from_the_line_then_variables_then_the_file(tmp_path: Path)
     )
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    environment = {"FASTEVM_CONFIG": str(path), "FASTEVM_PORT": "2", "FASTEVM_ACCOUNTS": "4"}
-    found = parser.parse_args([*configured(parser, environment), "--accounts", "6"])
+    environment = {"FASTEVM_CONFIG_FILE": str(path), "FASTEVM_PORT": "2", "FASTEVM_ACCOUNTS": "4"}
+    words = ["--accounts", "6"]
+    found = parser.parse_args([*configured(parser, words, environment), *words])
     assert (found.port, found.chain_id, found.accounts) == (2, 5, 6)
     assert (found.no_mining, found.quiet) == (True, False)
 
@@ -372,6 +375,8 @@ def test_options_come_from_the_line_then_variables_then_the_file(tmp_path: Path)
         ("dev = 3", "unexpected 'dev': options belong in [dev]"),
         ("[devel]", "unexpected 'devel'"),
         ("port = 1", "unexpected 'port'"),
+        ("[dev]\nconfig-file = 'x'\n", "unknown option 'config-file'"),
+        ("[dev]\nno-config = true\n", "unknown option 'no-config'"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_reported_with_its_name(
@@ -382,12 +387,118 @@ def test_what_is_wrong_in_the_file_is_reported_with_its_name(
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     with pytest.raises(ValueError) as caught:
-        configured(parser, {"FASTEVM_CONFIG": str(path)})
+        configured(parser, ["--config-file", str(path)])
     assert str(caught.value).startswith(f"{path}: ") and message in str(caught.value)
-    with pytest.raises(ValueError, match="does not exist"):
-        configured(parser, {"FASTEVM_CONFIG": str(tmp_path / "none")})
+    with pytest.raises(ValueError, match=r"FASTEVM_CONFIG_FILE: file .* does not exist"):
+        configured(parser, (), {"FASTEVM_CONFIG_FILE": str(tmp_path / "none")})
+    with pytest.raises(ValueError, match=r"--config-file: file .* does not exist"):
+        configured(parser, [f"--config-file={tmp_path}"])
     with pytest.raises(ValueError, match="FASTEVM_BALANCE: invalid value 'x': expected"):
-        configured(parser, {"FASTEVM_BALANCE": "x"})
+        configured(parser, (), {"FASTEVM_BALANCE": "x"})
+
+
+def options_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str, **variables: str) -> Any:
+    """Return the options with the working directory ``folder``."""
+    monkeypatch.chdir(folder)
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return parser.parse_args([*configured(parser, words, variables), *words])
+
+
+def test_the_file_is_found_in_the_nearest_parent_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tmp_path / "contracts" / "src"
+    inner.mkdir(parents=True)
+    outer = tmp_path / "fastevm.toml"
+    outer.write_text("[dev]\nport = 1\n")
+    found = options_in(inner, monkeypatch)
+    assert (found.port, found.config_file) == (1, outer)
+    assert f"Options of {outer} are in use." in command.about(found)
+    (inner.parent / "fastevm.toml").write_text("[dev]\nport = 2\n")
+    assert options_in(inner, monkeypatch).port == 2
+    here = options_in(inner.parent, monkeypatch)
+    assert (here.port, here.config_file) == (2, Path("fastevm.toml"))
+
+
+@pytest.mark.parametrize("kind", ["folder", "file of a worktree"])
+def test_the_search_ends_at_the_root_of_a_repository(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, inner = tmp_path / "project", tmp_path / "project" / "src"
+    inner.mkdir(parents=True)
+    (tmp_path / "fastevm.toml").write_text("[dev]\nport = 1\n")
+    assert options_in(inner, monkeypatch).port == 1
+    mark = root / ".git"
+    mark.mkdir() if kind == "folder" else mark.write_text("gitdir: x")
+    found = options_in(inner, monkeypatch)
+    assert (found.port, found.config_file) == (8545, None)
+    (root / "fastevm.toml").write_text("[dev]\nport = 2\n")
+    assert options_in(inner, monkeypatch).port == 2
+
+
+def test_paths_in_the_file_are_relative_to_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner, abis = tmp_path / "src", tmp_path / "abis"
+    inner.mkdir()
+    abis.mkdir()
+    (tmp_path / "fastevm.toml").write_text(
+        "[dev]\nstate = 'chain.json'\nabi = ['abis']\nipc = 'node.ipc'\ntrusted-setup = '/x'\n"
+        "derivation-path = \"m/44'/60'/1'/0/\"\n"
+    )
+    found = options_in(inner, monkeypatch)
+    assert found.state == tmp_path / "chain.json"
+    assert (found.abi, found.trusted_setup) == ([abis], Path("/x"))
+    assert ipc_path(found) == tmp_path / "node.ipc"
+    assert found.derivation_path == "m/44'/60'/1'/0/"
+    assert options_in(inner, monkeypatch, "--state", "own.json").state == Path("own.json")
+    assert options_in(inner, monkeypatch, FASTEVM_STATE="own.json").state == Path("own.json")
+    assert tmp_path / "out" in default_directories(found.config_file)
+    monkeypatch.chdir(tmp_path)
+    assert ContractFiles(default_directories(Path("fastevm.toml"))).directories == (
+        Path("out"), Path("artifacts"),
+    )  # fmt: skip
+
+
+def test_the_file_is_chosen_or_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fastevm.toml").write_text("[dev]\nport = 1\n")
+    (tmp_path / "ci.toml").write_text("[dev]\nport = 2\n")
+
+    def found(*words: str, **variables: str) -> tuple[Any, Any]:
+        options = options_in(tmp_path, monkeypatch, *words, **variables)
+        return options.port, options.config_file
+
+    none, chosen = (8545, None), (2, Path("ci.toml"))
+    assert found() == (1, Path("fastevm.toml"))
+    assert found("--config-file", "ci.toml") == chosen
+    assert found(FASTEVM_CONFIG_FILE="ci.toml") == chosen
+    assert found("--no-config") == found(FASTEVM_NO_CONFIG="1") == none
+    assert found("--no-config", FASTEVM_CONFIG_FILE="ci.toml") == none
+    assert found("--config-file", "ci.toml", FASTEVM_NO_CONFIG="1") == chosen
+    assert found(FASTEVM_CONFIG_FILE="ci.toml", FASTEVM_NO_CONFIG="1") == none
+    with pytest.raises(ValueError, match="--config-file and --no-config exclude each other"):
+        found("--config-file", "ci.toml", "--no-config")
+    with pytest.raises(SystemExit):  # the parser of all options reports that the file lacks
+        found("--config-file")
+
+
+def test_a_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "fastevm.toml"
+    path.write_text("[dev]\nport = 1\n")
+    user = os.getuid() + 1  # neither the owner of the file nor of its folder
+
+    original = Path.stat
+
+    def stat(self: Path, **words: Any) -> os.stat_result:
+        found = original(self, **words)
+        return os.stat_result((*found[:4], user, *found[5:])) if self == path else found
+
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(ValueError, match="belongs to another user: pass --config-file to read it"):
+        options_in(tmp_path, monkeypatch)
+    assert options_in(tmp_path, monkeypatch, "--config-file", str(path)).port == 1
+    assert options_in(tmp_path, monkeypatch, "--no-config").port == 8545
 
 
 def test_a_fee_cap_below_the_next_base_fee_is_refused_and_blocks_nobody() -> None:
