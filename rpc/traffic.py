@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Final
 
 HALF: Final = 2
-CLIENT_PART: Final = 8  # a client below an eighth may begin more while more than half is in use
+# while more than half is in use, only a client below an eighth may begin more
+CLIENT_PART: Final = 8
 
 
 class TrafficBudget:
@@ -75,7 +76,9 @@ class Holding:
         self.size = 0
 
     def hold(self, requests: int, answers: int = 0) -> None:
-        """Set the size. Answers count as half of the limit at most, so that one can be read."""
+        """Set the size in bytes. Answers count for at most half of the limit, so that one can be
+        read.
+        """
         self.budget.resize(self, requests + min(answers, self.budget.limit // HALF))
 
     def close(self) -> None:

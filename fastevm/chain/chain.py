@@ -246,9 +246,9 @@ class Chain:
 
         Raises :class:`InvalidBlock` with the field, the expected and the found value, and then
         changes nothing. A known block is not executed again. The block becomes the head if the fork
-        choice prefers it. ``is_own``: this node built the block, perhaps a second time after a
-        revert, so it is executed even if it is known. On a fork, a developer may have chosen its
-        gas limit, base fee and timestamp, so only its results are compared. Raises
+        choice prefers it. ``is_own``: this node built the block. Then it is executed even if it is
+        known, because it may be built again after a revert. On a fork, only its results are
+        compared, because a developer may have chosen its gas limit, base fee and timestamp. Raises
         :class:`ResourceLimitError` if the thread's deadline stops it.
         """
         if not isinstance(block, Block):
@@ -283,11 +283,12 @@ class Chain:
     def adopt(
         self, block: Block, receipts: Sequence[Receipt], layer: Layer | None, position: int
     ) -> None:
-        """Makes a child of the head the new head without execution; it was verified before.
+        """Makes a child of the head the new head. Does not execute it, because it was verified
+        before.
 
-        ``layer``: its state, or None if the state is not kept. ``position``: the byte offset of its
-        record in the journal. Raises InvalidBlock for another state root, unless states are partly
-        known.
+        ``layer``: the state after the block, or None if the state is not kept. ``position``: the
+        byte offset of the block's record in the journal. Raises InvalidBlock for another state
+        root, unless states are partly known.
         """
         header, parent = block.header, self._head
         schedule = child_schedule(self.config, parent, header.timestamp)
@@ -368,7 +369,7 @@ class Chain:
         self.amendments += 1
 
     def replace_state(self, block_hash: bytes, layer: Layer) -> None:
-        """Replaces the state after a block, because fetched values in it were wrong."""
+        """Replaces the state after a block that was executed on wrong fetched values."""
         self._put_state(block_hash, layer)
         self.amendments += 1
 
@@ -519,7 +520,10 @@ class Chain:
         return BlockEntry(block, schedule, difficulty, result.receipts, result), result
 
     def comparable(self, header: Header, schedule: ForkSchedule, result: BlockResult) -> Header:
-        """Returns the header to compare with the result: on partly known state, with its roots."""
+        """Returns the header to compare with the result of an execution.
+
+        On partly known state the roots cannot be computed, so the header gets those of the result.
+        """
         if not self.partial:
             return header
         roots: dict[str, Any] = {"state_root": result.state_root}

@@ -49,7 +49,9 @@ class CallHints:
             batch.compare(lambda: self._accept(batch))
 
     def _block_of_lists(self, batch: StateBatch) -> Any:
-        """Returns the block for access lists; a close one suffices, as the lists have no values."""
+        """Returns the block for access lists. A nearby block suffices, because the lists have no
+        values.
+        """
         by_number = batch.capabilities.get(Capability.LIST_BY_NUMBER)
         return batch.block.by_number if by_number else batch.block_parameter
 
@@ -151,7 +153,7 @@ def _learn_refusal(batch: StateBatch, capability: Capability, refusal: RpcRefusa
 
 
 def _distinct(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Returns the distinct calls; the first are one for each function of each contract."""
+    """Returns the distinct calls, beginning with one call for each function of each contract."""
     found: dict[str, Mapping[str, Any]] = {}
     functions: dict[tuple[str, str], str] = {}
     for call in calls:

@@ -1,8 +1,7 @@
 """The disk cache: values, codes, headers and answers in an SQLite file shared by processes.
 
 A value is stored under the block hash and its chain, a code under its own hash. The file is in WAL
-mode, and each write is one transaction that the operating system has when it ends, so a killed
-process loses only unwritten values.
+mode, so a killed process loses only values that it has not written yet.
 """
 
 from __future__ import annotations

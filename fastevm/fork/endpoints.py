@@ -398,11 +398,11 @@ class Endpoints:
 
 
 def _split(part: _Part, calls: Sequence[RpcCall], endpoint: Endpoint, delay: float) -> list[_Part]:
-    """Splits a refused part into parts of at most half the refused request's calls.
+    """Splits a refused part into parts of at most half as many calls as were refused.
 
     ``calls``: those of the refused request. Returns nothing for a single call, or without a rate
-    limit. The rate limit delays the new parts, in addition to ``delay`` seconds, so this is no
-    further attempt.
+    limit. The rate limit delays the new parts, in addition to ``delay`` seconds, so the split does
+    not count as an attempt.
     """
     if endpoint.bucket.rate <= 0 or len(calls) == 1:
         return []

@@ -1,7 +1,8 @@
 """Predicts which slots Base's native tokens (B20) read: the tokens' code runs here.
 
-One batch then has what a transfer reads in several steps: settings, balances, allowances and the
-switches of the features. Entries of policies depend on the settings and come with the next batch.
+One batch then contains everything that a transfer reads in several steps: settings, balances,
+allowances and the switches of the features. Entries of policies depend on the settings and come
+with the next batch.
 """
 
 from __future__ import annotations

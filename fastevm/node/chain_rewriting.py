@@ -18,10 +18,10 @@ MAX_DEPTH: Final = 10_000  # most blocks that one request may remove
 
 
 class ChainRewriting:
-    """Removes blocks. Their transactions are dropped, as in anvil, and do not return to the pool.
+    """Removes blocks. As in anvil, their transactions do not return to the pool.
 
-    Raises ValueError with the reason and then changes nothing, except that it seals a block under
-    construction that has transactions. ``dropped()`` is called after transactions left the pool.
+    A block under construction that has transactions is sealed first. Raises ValueError with the
+    reason and then changes nothing else. ``dropped()`` is called after transactions left the pool.
     """
 
     def __init__(

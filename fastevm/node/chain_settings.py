@@ -16,10 +16,10 @@ from fastevm.node.production.block_settings import MAX_BASE_FEE, MAX_GAS_LIMIT
 class ChainSettings:
     """Changes settings of the next blocks. Each method first seals an open block with transactions.
 
-    If a setting is refused, raises ValueError with the reason and changes nothing. Base fee and gas
-    limit cannot be set in a data directory, because a restored chain that is not forked is verified
-    by its rules. The chain id cannot be set in a data directory, forked or not. ``changed()`` is
-    called after each change.
+    Raises ValueError with the reason and then changes nothing. A chain in a data directory does not
+    allow another chain id. It allows another base fee or gas limit only if it is forked, because
+    other chains are verified by their rules when they are restored. ``changed()`` is called after
+    each change.
     """
 
     def __init__(

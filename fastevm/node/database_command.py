@@ -110,7 +110,7 @@ def _existing(path: Path) -> DataDirectory:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
-    """Yields the directory and its restored chain, for a command that builds no blocks."""
+    """Yields the directory and its restored chain. Builds no blocks."""
     directory = _existing(path)
     try:
         genesis = directory.genesis
@@ -224,7 +224,7 @@ def _compact(arguments: argparse.Namespace) -> int:
     with _opened(arguments.datadir) as (directory, chain):
         before = directory.blocks.file.size
         directory.forget_slices(chain)  # their parent may be on a removed branch
-        # before the journal is shortened, because the snapshot refers to its old length
+        # first, because the snapshot refers to the old length of the journal
         directory.forget_snapshot()
         directory.development.forget_snapshots()
         directory.blocks.compact(chain)

@@ -143,7 +143,6 @@ class DevChain(Struct, frozen=True, kw_only=True):
         return forks | ({"mergeNetsplitBlock": 0} if _is_merged(fork) else {})
 
     def start(self, accounts: Sequence[DevAccount]) -> ChainStart:
-        """Returns the start of the chain. Raises ValueError like :meth:`genesis`."""
         genesis = self.genesis(accounts)
         config = ChainConfig.from_genesis(genesis)
         return ChainStart(config, *genesis_block(genesis, config))

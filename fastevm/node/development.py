@@ -63,22 +63,18 @@ class NoDevelopment:
 
     @property
     def mines_at_once(self) -> bool:
-        """Whether each transaction is mined immediately."""
         return False
 
     @property
     def mines(self) -> bool:
-        """Whether blocks are built without a request: for transactions, or at an interval."""
         return False
 
     @property
     def mines_on_request(self) -> bool:
-        """Whether blocks are built only by methods such as evm_mine."""
         return False
 
     @property
     def changes_at_once(self) -> bool:
-        """Whether small changes of the chain never wait for a file, another node or a slice."""
         return False
 
     def required(self) -> DevelopmentControls:
@@ -90,14 +86,15 @@ class NoDevelopment:
         return None
 
     def next_base_fee(self, parent: bytes) -> int | None:
-        """Returns the base fee in wei set for the child of a block, None if none was set."""
         return None
 
     def defer_to(self, accept: Callable[[Callable[[], object]], bool]) -> None:
-        """Passes small changes to ``accept``, which may run them after the answer was sent."""
+        """Passes small changes of the chain to ``accept``, which may run them after the answer was
+        sent.
+        """
 
     def defer(self, work: Callable[[], object]) -> bool:
-        """Returns whether ``work`` will run after the answer; if False, the caller must run it."""
+        """Defers ``work`` until the answer was sent. Returns False if the caller must run it."""
         return False
 
     def mine_submitted(self) -> None:
@@ -196,16 +193,17 @@ class DevelopmentControls(NoDevelopment):
     # --- deferred work ----------------------------------------------------------------------------
 
     def defer_to(self, accept: Callable[[Callable[[], object]], bool]) -> None:
-        """Passes small changes to ``accept``, which may run them after the answer was sent.
+        """Passes small changes of the chain to ``accept``, which may run them after the answer was
+        sent.
 
         ``accept(work)`` returns whether it will run the work.
         """
         self._accept = accept
 
     def defer(self, work: Callable[[], object]) -> bool:
-        """Returns whether ``work`` will run after the answer; if False, the caller must run it.
+        """Defers ``work`` until the answer was sent. Returns False if the caller must run it.
 
-        Nothing is deferred while blocks are built at an interval, because a block could come first.
+        Defers nothing while blocks are built at an interval, because a block could come first.
         """
         return self.changes_at_once and self.miner.interval is None and self._accept(work)
 
@@ -233,7 +231,7 @@ class DevelopmentControls(NoDevelopment):
                 self.storage.keep_development(state_json(self.producer, self.impersonation))
 
     def _keep_moved(self) -> None:
-        """Stores the settings if a block changed the clock, by using a timestamp that was set."""
+        """Stores the settings if a block used a timestamp that was set, which changes the clock."""
         if self._kept_key != self._moving_key():
             self.keep()
 
@@ -314,7 +312,7 @@ class DevelopmentControls(NoDevelopment):
         )
 
     def weight_since(self, number: int, limit: int) -> int:
-        """Returns how many blocks and transactions a revert to a snapshot removes.
+        """Returns how many blocks and transactions a revert to a snapshot would remove.
 
         Returns ``limit`` if there are more, or if the revert reads files or changes the branch.
         """

@@ -159,7 +159,7 @@ def _kept_chain(
     directory.claim(stored.genesis(), begin.block.hash, config.chain_id, pace)
     chain = directory.restore(partial(_chain_of, begin, limits), progress)
     is_new = directory.blocks.file.is_empty
-    # the process ended before this block was added
+    # the process ended before it added this block
     if is_new and stored.transaction is not None and replayed is None:
         replayed = _block_of(options, bytes.fromhex(stored.transaction[2:]))
     if is_new:
@@ -212,7 +212,9 @@ def _set_clock(node: Node, timestamp: int | None) -> None:
 
 
 def limits_of(mining: Mining, limits: ChainLimits) -> ChainLimits:
-    """Returns how many states a forked chain keeps. A follower's states also keep known values."""
+    """Returns how many states a forked chain keeps. A followed chain keeps fewer, because its
+    states also hold fetched values.
+    """
     if mining is not Mining.NEVER:
         return limits
     return replace(limits, states=min(limits.states, FOLLOWED_STATES))

@@ -1,7 +1,7 @@
 """The next block of a node that mines on demand, which ``pending`` shows.
 
-It is built on request and not promised. A block that is sealed immediately reuses it if nothing has
-changed and the pool was empty.
+The block is built on request, and is not a promise. Mining reuses the block if nothing has changed
+and the pool was empty.
 """
 
 from __future__ import annotations

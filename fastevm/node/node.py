@@ -1,7 +1,7 @@
 """``Node``: a chain, a pool and the parts that a node may have, behind one interface.
 
-Each part is an object that is always there; a class that begins with ``No`` stands for an absent
-part, so no method asks whether a part exists.
+Each part is an object that always exists. A class whose name begins with ``No`` stands for an
+absent part.
 
 =============== ============================ =============================================
 attribute       classes                      what it does
@@ -80,9 +80,7 @@ class Mining(Enum):
 
 
 def is_forecast(pending: PendingBlock) -> bool:
-    """Returns whether a pending block is a forecast, as all blocks with milliseconds are (Base,
-    Denim).
-    """
+    """Returns whether a pending block is a forecast: on Base since Denim, all of them are."""
     return millis_part(pending.transactions) is not None
 
 
@@ -114,7 +112,7 @@ class Node:
         """
         self.chain, self.accounts, self.mining = chain, tuple(accounts), mining
         self.directory, self.trusted_setup = directory, trusted_setup
-        # Number of blocks from the head down to ``safe``, and from there to ``finalized``. 0: both
+        # Number of blocks from the head to ``safe``, and from ``safe`` to ``finalized``. 0: both
         # are the head.
         self.slots_in_an_epoch = 0
         self.bad_blocks: deque[Block] = deque(maxlen=MAX_BAD_BLOCKS)  # blocks that failed to import
@@ -278,7 +276,7 @@ class Node:
 
     @property
     def blocks_replace_slices(self) -> bool:
-        """Whether blocks come as often as slices did and there are no slices (Base, Denim)."""
+        """Whether blocks come every 200 ms and there are no slices (Base, Denim)."""
         return self.chain.has_base_time
 
     @property
@@ -293,7 +291,7 @@ class Node:
 
     @property
     def building_fails(self) -> bool:
-        """Whether the last slice that this node should have built ended with an error.
+        """Whether the last slice that this node built ended with an error.
 
         On a follower with partial state: whether the newest block failed verification.
         """
@@ -301,7 +299,9 @@ class Node:
 
     @property
     def pre_confirms(self) -> bool:
-        """Whether the builder of the pending block has promised it; else this node guessed it."""
+        """Whether the sequencer has pre-confirmed the pending block. False if this node
+        guessed it.
+        """
         pending = self._pending
         if pending is not None and is_forecast(pending):
             return False
@@ -381,7 +381,7 @@ class Node:
     def built(self, pending: PendingBlock) -> None:
         """Publishes a slice of this node, after writing it to the data directory.
 
-        Of a forecast only slice 0 is published, without calling listeners.
+        Of a forecast, only slice 0 is published, and listeners are not called.
         """
         if is_forecast(pending):
             if pending.slice_index == 0:
@@ -405,21 +405,23 @@ class Node:
         self.chain.on_head(listener)
 
     def on_slice(self, listener: SliceListener) -> None:
-        """Calls ``listener(pending, first_new_index)`` after every slice, on the slice's thread.
+        """Calls ``listener(pending, first_new_index)`` after every slice, on the builder's thread.
 
         The listener must return immediately, because the next slice waits for it.
         """
         self._slice_listeners.add(listener)
 
     def on_withdrawal(self, listener: Callable[[], None]) -> None:
-        """Calls ``listener()`` after the pending block was withdrawn and not replaced.
+        """Calls ``listener()`` when the pending block is withdrawn without a replacement.
 
-        It runs on the thread that withdraws the block and must return immediately.
+        The listener runs on the thread that withdraws the block, and must return immediately.
         """
         self._slice_listeners.add_withdrawal(listener)
 
     def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
-        """Calls ``listener(transaction)`` for each one that enters the pool, on any thread."""
+        """Calls ``listener(transaction)`` for each transaction that enters the pool, on any
+        thread.
+        """
         self.submission.on_transaction(listener)
 
     def on_foreign_chain(self, listener: Callable[[str], None]) -> None:
@@ -432,7 +434,7 @@ class Node:
     # --- transactions and blocks ------------------------------------------------------------------
 
     def predecode(self, raws: Sequence[bytes]) -> None:
-        """Decodes transactions that will be submitted next. A group takes less time for each."""
+        """Decodes transactions that will be submitted next. Decoding many together is faster."""
         self.submission.predecode(raws)
 
     def submit(self, raw: bytes) -> bytes:

@@ -252,9 +252,9 @@ def abandon_chain(arguments: argparse.Namespace) -> None:
 def genesis_time(
     arguments: argparse.Namespace, directory: DataDirectory | None = None
 ) -> int | None:
-    """Returns the timestamp in seconds of the development chain's genesis; None: not set here.
+    """Returns the timestamp in seconds of the development chain's genesis.
 
-    It is that of the option, else of the stored genesis (None), else of the upstream's genesis.
+    None: use the stored genesis, or the upstream's.
     """
     known = directory is not None and directory.genesis is not None
     if arguments.upstream_url and arguments.genesis_time is None and not known:

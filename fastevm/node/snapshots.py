@@ -24,9 +24,9 @@ Json = dict[str, Any]
 class Snapshot(Struct, frozen=True):
     """A snapshot: head, state, hashes in the pool, clock, settings of the next blocks.
 
-    ``number``: of the head. ``layer()``: returns the state, which may take long after a restart.
-    ``position``: size of the journal of blocks in bytes. ``amended``: slots by account that
-    `DevelopmentControls.amend` changed at that head after the snapshot, under the caller's keys.
+    ``number``: of the head. ``layer()`` returns the state, which may take long after a restart.
+    ``position``: size of the journal of blocks in bytes. ``amended``: the slots that
+    `DevelopmentControls.amend` changed since the snapshot, by account.
     """
 
     head: bytes

@@ -76,8 +76,9 @@ class NoStorage:
         """Deletes a named snapshot."""
 
     def keep_amendment(self, keys: Sequence[int | str], accounts: Json) -> None:
-        """Writes that accounts are about to change after the snapshots with these numbers and
-        names. ``accounts``: lists of slots by account.
+        """Records that accounts will change after the snapshots with these numbers and names.
+
+        ``accounts``: lists of slots by account.
         """
 
     def readmit(self, chain: Chain, block_hash: bytes) -> None:
@@ -97,7 +98,7 @@ class NoStorage:
         return {}
 
     def close(self) -> None:
-        """Closes the files."""
+        """Closes the files of the data directory."""
 
 
 class NodeStorage(NoStorage):

@@ -38,7 +38,7 @@ DEPOSIT_PREFIX = bytes([DEPOSIT_TX])
 
 
 def refuse_gap(nonce: int, expected: int) -> None:
-    """Raises InvalidTransaction if a transaction would have to wait for others of its sender."""
+    """Raises InvalidTransaction if a transaction is not the next one of its sender."""
     if nonce > expected:
         text = f"nonce gap: next nonce {expected}, tx nonce {nonce}"
         raise InvalidTransaction("nonce_gap", text, have=nonce, want=expected)
@@ -90,7 +90,9 @@ class Submission:
         return self.chain.config.chain_id if rules["has_chain_id_in_signature"] else None
 
     def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
-        """Calls ``listener(transaction)`` for each one that enters the pool, on any thread."""
+        """Calls ``listener(transaction)`` for each transaction that enters the pool, on any
+        thread.
+        """
         self._listeners.append(listener)
 
     def announce(self, transaction: Transaction) -> None:
@@ -99,7 +101,7 @@ class Submission:
             listener(transaction)
 
     def predecode(self, raws: Sequence[bytes]) -> None:
-        """Decodes transactions that will be submitted next. A group takes less time for each."""
+        """Decodes transactions that will be submitted next. Decoding many together is faster."""
         self._predecoded.predecode(raws)
 
     def submit(self, raw: bytes, *, may_queue: bool = True) -> bytes:

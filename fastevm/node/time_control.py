@@ -8,7 +8,7 @@ from typing import Final
 
 from fastevm.node.production.block_producer import BlockProducer
 
-# a higher timestamp is in milliseconds: as seconds it would be far in the future
+# a higher timestamp is in milliseconds: in seconds it would be far in the future
 LEAST_MILLISECONDS: Final = 10**12
 MILLISECONDS: Final = 1_000
 
@@ -24,7 +24,7 @@ class TimeControl:
         self.producer, self.changed = producer, changed
 
     def increase(self, seconds: int) -> int:
-        """Moves the clock forward. Returns its new offset to the system's clock, in seconds.
+        """Moves the clock forward. Returns its new offset from the system's clock, in seconds.
 
         Raises ValueError for a time above MAX_TIMESTAMP.
         """

@@ -17,8 +17,8 @@ def warm_up(producer: BlockProducer, address: bytes, private_key: bytes) -> None
     """Seals a child of the head with one transaction and drops it. Chain and pool do not change.
 
     The account at ``address`` (20 bytes, key of 32 bytes) sends to itself; the block is empty if it
-    has no funds. Returns immediately if the producer is in use: this runs on the event loop, and
-    that use loads the same code.
+    has no funds. Returns immediately if the producer is in use, because that use loads the same
+    code.
     """
     chain = producer.chain
     if not producer.lock.acquire(blocking=False):

@@ -33,7 +33,7 @@ def located(error: Exception, path: str, name: str = "") -> Exception:
 def refused_call(error: Exception, payload: Any) -> Exception:
     """Returns the error of a call that was refused when it ran, with the path of the call.
 
-    ``payload``: what the caller passed. The member ``message`` stays as it is.
+    ``payload``: the caller's payload. The member ``message`` stays as it is.
     """
     position = getattr(error, "position", None)
     if position is None:

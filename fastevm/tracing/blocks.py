@@ -86,10 +86,10 @@ def on_known_state(
     spool: Spool | None,
     calls: Iterable[Mapping[str, Any]] = (),
 ) -> T:
-    """Returns ``run(request, spool)``; first fetches what it reads of a remote state.
+    """Returns ``run(request, spool)`` after fetching the values of a remote state that it reads.
 
-    The fetching executions use ``CALLS_ONLY`` as request and no spool, because an execution that
-    guesses may be repeated.
+    Executions that find these values may repeat, so they use ``CALLS_ONLY`` as request and no
+    spool.
     """
     if view.layer.remote_state is not None:
         resolved(view.layer, lambda: run(CALLS_ONLY, None), calls)

@@ -15,7 +15,7 @@ TOO_LARGE: Final = "the answer has {size} bytes, more than {limit}"
 
 
 class Sent:
-    """What was last sent to a subscriber about a question, to decide whether a change is sent."""
+    """The values last sent to a subscriber about a question. Decides whether to send a change."""
 
     __slots__ = ("gas", "side", "size", "used", "was_stale")
 

@@ -92,7 +92,9 @@ def newest(node: Node, tag: str) -> Position:
 
 
 class Standing(Struct, eq=False):
-    """A subscription and what was sent to its client. After `add` only one thread uses it."""
+    """A subscription, and the values last sent to its client. After `add`, only the service's
+    thread uses it.
+    """
 
     request: WatchRequest
     subscriber: Subscriber
@@ -487,7 +489,7 @@ class WatchService:
         return None
 
     def _refuse(self, lane: Lane, standing: Standing, cause: str) -> None:
-        """End a subscription and free its answers at once."""
+        """End a subscription and free the memory of its answers."""
         self._account(standing, -standing.gas, -standing.size)
         lane.drop(standing)
         self._close(standing, cause)

@@ -1,4 +1,4 @@
-"""The shipped interfaces of Base's native contracts: they are those that the chain runs."""
+"""Tests that the shipped ABIs of Base's native contracts match the implementation."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def addresses() -> list[tuple[ContractType, bytes, Any]]:
 
 
 def encode_zeros(signature: str) -> bytes:
-    """Arguments of these types: zeros and empty values."""
+    """Encodes arguments of these types: zeros and empty values."""
     types = split_types(signature[signature.index("(") + 1 : -1])
     empty = {"string": "", "bytes": b"", "bool": False, "address": bytes(20), "bytes4": bytes(4)}
     values = [
@@ -81,7 +81,7 @@ def test_the_chain_knows_every_function() -> None:
         assert functions
         for function in functions:
             if function.signature.startswith("createB20("):
-                continue  # without parameters of a token it reverts in the same way
+                continue  # without token parameters the call reverts in the same way
             data = function.selector + encode_zeros(function.signature)
             result = evm.call(address, data, sender=ALICE, gas=5_000_000)
             assert result.output != function.selector, function.signature

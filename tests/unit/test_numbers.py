@@ -1,4 +1,4 @@
-"""Integers of other libraries, such as numpy's, are numbers wherever a number is accepted."""
+"""Tests that integers of other libraries, such as numpy, are accepted as numbers."""
 
 from collections.abc import Callable
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The JSON-RPC client: ids and order, refusals, connections that break, answers that are none."""
+"""Tests of the JSON-RPC client: ids and order, errors, broken connections, invalid answers."""
 
 import asyncio
 import gzip
@@ -31,7 +31,7 @@ REFUSAL = {"code": -32000, "message": "no", "data": "0x01"}
 
 
 def respond(asked: Any) -> Any:
-    """The parameters as the result of each call; a batch in the wrong order."""
+    """Returns the parameters of each call as its result. Reverses a batch."""
     if isinstance(asked, list):
         return [respond(item) for item in reversed(asked)]
     if asked["method"] == "refuse":
@@ -40,7 +40,7 @@ def respond(asked: Any) -> Any:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with `respond`; a path that is a number is the status of the answer."""
+    """Answers with `respond`. A path that is a number is the status of the answer."""
 
     protocol_version = "HTTP/1.1"
     connections = 0
@@ -93,7 +93,8 @@ def test_a_connection_that_the_node_closed_is_opened_again(url: str) -> None:
     with JsonRpcClient(url + "/once") as client:
         for number in range(3):
             assert client.call("echo", number) == [number]
-            select.select([client._connection.sock], [], [], 10)  # until the end has arrived
+            # waits until the connection's end has arrived
+            select.select([client._connection.sock], [], [], 10)
     assert Handler.connections == 3
 
 
@@ -232,7 +233,7 @@ async def test_on_an_event_loop_the_same_holds(url: str) -> None:
 
 
 async def converse(request: web.Request) -> web.WebSocketResponse:
-    """Answers calls in pairs, the second first; sends notifications and closes on request."""
+    """Answers calls in pairs, the second first. Sends notifications, and closes on request."""
     connection = web.WebSocketResponse()
     await connection.prepare(request)
     held: list[Any] = []
@@ -304,7 +305,7 @@ async def test_a_call_without_answer_ends_in_time(socket_url: str) -> None:
 async def test_a_connection_that_is_cancelled_while_it_opens_leaves_no_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The server accepts, and never answers the handshake."""
+    """The server accepts the connection and never answers the handshake."""
     sessions: list[aiohttp.ClientSession] = []
 
     def opened() -> aiohttp.ClientSession:

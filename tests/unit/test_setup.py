@@ -1,4 +1,4 @@
-"""setup.py initialises the local variables of compiled code in every kind of build."""
+"""Tests that setup.py initialises local variables of compiled code in every kind of build."""
 
 import json
 import os
@@ -14,8 +14,8 @@ pytest.importorskip("setuptools", reason="setup.py needs setuptools")
 ZERO = "-ftrivial-auto-var-init=zero"
 PATTERN = "-ftrivial-auto-var-init=pattern"
 USUAL = "fastevm/simulate/batch.pyx"
-HOT = "fastevm/core/interpreter/loop.pyx"  # of a package where zeros cost too much
-# Loads setup.py with a command that compiles nothing, and prints the flags of two extensions.
+HOT = "fastevm/core/interpreter/loop.pyx"  # a package in which initialising costs too much
+# Loads setup.py with a command that compiles nothing. Prints the flags of two extensions.
 SCRIPT = """
 import json, runpy, sys
 sources = sys.argv[1:]
@@ -26,9 +26,9 @@ print(json.dumps([found["extension"]("x", [s]).extra_compile_args for s in sourc
 
 
 def flags(compiler: str = "true", **settings: str) -> tuple[list[str], list[str]]:
-    """The flags of a usual source and of a hot source, by a compiler that is a shell command.
+    """Returns the flags of an ordinary and of a hot source. The compiler is a shell command.
 
-    The compiler ``true`` accepts every flag, ``false`` none.
+    ``true`` accepts every flag, ``false`` none.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FASTEVM_")}
     shown = subprocess.check_output(

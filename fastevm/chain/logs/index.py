@@ -329,7 +329,7 @@ class LogIndex:
             if offset == 0:
                 pages = (*pages, _Page())
             page, logs = pages[-1], self.of_block(block) if number >= new else None
-            if page is not None:  # pages that have not been read are complete
+            if page is not None:  # None: the page was not read yet, so it has no missing blocks
                 page.put(offset, block.header.logs_bloom, logs)
             number, tip = number + 1, block.hash
         return _Window(window.first, number - window.first, pages, tip)

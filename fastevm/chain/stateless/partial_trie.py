@@ -200,7 +200,9 @@ class PartialTrie:
         return read if left is child else self._branch_with(read, path[: at + 1], left)
 
     def _branch_with(self, branch: Branch, path: tuple[int, ...], child: Node | None) -> Node:
-        """Returns a branch with another child at the end of ``path``, or its replacement."""
+        """Replaces the child at the end of ``path``. Returns the branch, or the node that replaces
+        it.
+        """
         children = list(branch.children)
         children[path[-1]] = child
         rest = [nibble for nibble, item in enumerate(children) if item is not None]

@@ -38,9 +38,9 @@ class TrieError(WitnessError):
 class WitnessState:
     """The values that trie nodes and codes prove for the state with this ``root``.
 
-    It is the source of a remote state that resolves (`fastevm.core.state.source`). Raises
-    WitnessError for a value without proof. ``read_nodes`` and ``read_codes`` have the hashes of the
-    required nodes and codes.
+    A remote state asks it for each value (see `ResolvingSource` in `fastevm.core.state.source`).
+    Raises WitnessError for a value without proof. ``read_nodes`` and ``read_codes`` have the hashes
+    of the required nodes and codes.
     """
 
     chain_id = 0

@@ -253,7 +253,7 @@ class BlockJournal:
     def _play(self, chain: Chain, record: Record, kept: _KeptStates, *, passed: bool) -> bool:
         """Replays one record. Returns whether it added a block.
 
-        ``passed``: a later snapshot exists.
+        ``passed``: the record was written before the snapshot.
         """
         payload = record.payload
         if record.kind == BLOCK:

@@ -58,7 +58,7 @@ class HashIndex:
         run.append(_sorted_records(self._young))
         with self._lock:
             self._runs = (*self._runs, run)
-        self._young = {}  # after the runs, because readers check the memory first
+        self._young = {}  # cleared last, because readers check the memory before the runs
         self._merge()
 
     def find(self, key: bytes) -> Iterator[int]:
@@ -165,7 +165,9 @@ def _sorted_records(values: dict[bytes, int]) -> bytes:
 
 
 def _like_sizes(runs: tuple[_Run, ...]) -> tuple[_Run, _Run] | None:
-    """Returns the newest two adjacent runs of similar size: older below twice the newer."""
+    """Returns the newest adjacent runs of which the older has less than twice the size of the
+    newer.
+    """
     for older, newer in zip(runs[-2::-1], runs[:0:-1], strict=True):
         if older.file.size < 2 * newer.file.size:
             return older, newer

@@ -231,8 +231,8 @@ def _record_count(found: Iterator[Record | Damage]) -> int:
 def scan(descriptor: int, size: int, start: int, salt: int) -> Iterator[Record | Damage]:
     """Yields the records of an open file of ``size`` bytes from an offset on, and damaged ranges.
 
-    A torn tail is what an interrupted append can leave: a record that reaches to or beyond the end
-    of the file with no complete record after its beginning, or only zero bytes.
+    An interrupted append leaves a torn tail: only zero bytes, or a record that reaches the end of
+    the file or beyond, with no complete record after its beginning.
     """
     while start < size:
         record = _record_at(descriptor, start, size, salt)

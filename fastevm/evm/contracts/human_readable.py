@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-# Of stripped text. Each part takes all it can, so that matching time is linear.
+# For stripped text. Every part is greedy, so matching takes linear time.
 DECLARATION: Final = re.compile(
     r"(function|event|error|constructor|struct|receive|fallback)\b\s*([\w$]*)(.*)", re.S
 )

@@ -45,10 +45,10 @@ class SyncState(NamedTuple):
 class BlockImport:
     """Fetches blocks from the upstream and imports them.
 
-    ``add_block`` verifies and stores a block, ``lock`` guards additions to the chain; both are used
-    in worker threads. ``jump(block)`` restarts the chain at the upstream's head if the states in
-    between are no longer available; None if this node has complete states. ``lag_seconds``: how
-    long an upstream counts as lagging if its head is an older block of this chain.
+    ``add_block`` verifies and stores a block. ``lock`` guards additions to the chain. Both are used
+    in worker threads. ``jump(block)`` restarts the chain at the upstream's head when the states in
+    between are no longer available; None if this node has complete states. An upstream whose head
+    is an older block of this chain counts as lagging for ``lag_seconds``.
     """
 
     def __init__(
@@ -98,8 +98,8 @@ class BlockImport:
     async def follow_head(self) -> bool:
         """Imports the upstream's head and the blocks before it, at most one branch per call.
 
-        Returns False if the upstream seems to lag: its head is an older block of this chain, and
-        has been for less than ``lag_seconds``.
+        Returns False if the upstream seems to lag: for less than ``lag_seconds``, its head has been
+        an older block of this chain.
         """
         number, block_hash = await self._head()
         self.metrics.set("upstream_head_number", number)
@@ -135,7 +135,9 @@ class BlockImport:
         return number, block_hash
 
     def _lags(self, number: int, block_hash: bytes) -> bool:
-        """Returns whether the head is an older block of this chain, for less than `lag_seconds`."""
+        """Returns whether the upstream lags: its head is an older block, for less than
+        `lag_seconds`.
+        """
         ours = self.chain.head.number
         if number >= ours or self.chain.canonical_hash(number) != block_hash:
             self._lags_since = None

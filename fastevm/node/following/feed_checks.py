@@ -1,4 +1,4 @@
-"""Checks the messages of a feed, and names what a follower cannot check.
+"""Checks the messages of a feed, and lists the values that a follower cannot check.
 
 Source: OP Stack specification, subblocks and flashblocks; L1 attributes deposited transaction.
 """
@@ -31,7 +31,7 @@ UNKNOWN_WITHOUT_CONSENSUS = ("prev_randao", "parent_beacon_block_root")
 
 
 class Divergence(FastevmError):
-    """A message that breaks a rule, or whose announced result differs from its execution."""
+    """Raised if a feed's message breaks a rule, or if its execution gives another result."""
 
 
 def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
@@ -104,8 +104,9 @@ def check_attributes(
 ) -> None:
     """Raises Divergence unless a block with deposits begins with the L1 attributes.
 
-    The first block of a fork still has the previous fork's form (``parent_schedule``). The source
-    hash follows from the attributes. Whether L1 has these attributes cannot be checked here.
+    In the first block of a fork, the attributes still have the form of the previous fork,
+    ``parent_schedule``. The source hash must follow from the attributes. The values of the
+    attributes are not checked, because this node does not read L1.
     """
     if not schedule.parameters["has_deposits"]:
         return

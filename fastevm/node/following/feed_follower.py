@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 MAX_DEPTH = 3  # pending blocks above the canonical head
 SLICE_SECONDS = 2.0  # longest execution of a slice: ten slice intervals
-# the feed is ignored for this long after a slower slice, so that blocks are imported
+# after a slower slice, the feed is ignored for this long, so that blocks can be imported
 REST_SECONDS = 30.0
 
 INVALIDATING = {
@@ -85,9 +85,8 @@ class _SliceLimit:
 class FeedFollower:
     """Keeps the pending blocks of a feed consistent with a chain.
 
-    ``publish(pending, notify)`` is called with each new pending block, or None. ``notify`` is
-    False if the block moved to another parent without a new slice. ``lock`` guards additions to
-    the chain.
+    Calls ``publish(pending, notify)`` with each new pending block, or with None. ``notify`` is
+    False if the block only moved to another parent. ``lock`` guards additions to the chain.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class FeedFollower:
         self._blocks: list[_FollowedBlock] = []
         self._early = EarlySlices()
         self._received: FeedSlice | None = None
-        # pending blocks that the next block of the feed did not fit, by number
+        # by number: pending blocks that do not fit the feed's next block
         self._doubted: dict[int, PendingBlock] = {}
         self._accepted_at = time.monotonic()
         self._rests_until = 0.0  # monotonic seconds
@@ -203,7 +202,7 @@ class FeedFollower:
         except (FastevmError, ValueError) as error:
             doubted = {block.base.block_number: block.pending for block in self._blocks}
             self._diverged(error)
-            if doubted:  # the block may fit the canonical parent instead
+            if doubted:  # the block may fit the canonical parent instead of the pending one
                 self._doubted = doubted
                 self._early.keep(message, self.chain.head.number)
         else:

@@ -14,7 +14,7 @@ TRANSACTION_SIZE = 64  # bytes of memory of a transaction, besides its own
 
 
 class Verdict(Enum):
-    """How a message relates to the last accepted one. The values are labels of a metric."""
+    """The relation of a message to the last accepted one. The values are labels of a metric."""
 
     NEXT = "next"
     FIRST = "first"

@@ -45,7 +45,9 @@ class NoFollower:
 
     @property
     def guesses_pending(self) -> bool:
-        """Whether this node builds the pending block itself, without a promise of the sequencer."""
+        """Whether this node builds the pending block itself, without pre-confirmation by the
+        sequencer.
+        """
         return False
 
     @property
@@ -97,9 +99,10 @@ class NoFollower:
 class Follower(NoFollower):
     """The part of a node that follows ``upstream_url``, and the feed of slices at ``feed_url``.
 
-    It forwards submitted transactions to the upstream. ``add_block`` imports a canonical block.
-    ``publish(pending, notify)`` receives the pending block of the feed, ``publish_guess(pending)``
-    the block built here without a feed. For other arguments see `Node.follow`.
+    Forwards submitted transactions to the upstream. ``add_block`` imports a canonical block.
+    ``publish(pending, notify)`` receives each pending block of the feed. Without a feed,
+    ``publish_guess(pending)`` receives the blocks built here. For other arguments see
+    `Node.follow`.
     """
 
     forwards = True
@@ -143,15 +146,18 @@ class Follower(NoFollower):
 
     @property
     def has_slices(self) -> bool:
-        """Whether there is a feed that, as far as is known, sends more than headers.
+        """Whether there is a feed with transactions.
 
-        Feeds send no slices for blocks that replace slices.
+        A feed is assumed to have them until it sends only headers. Feeds send no slices if blocks
+        replace slices (Base, Denim).
         """
         return self.sync.has_slices and not self.submission.chain.has_base_time
 
     @property
     def guesses_pending(self) -> bool:
-        """Whether this node builds the pending block itself, without a promise of the sequencer."""
+        """Whether this node builds the pending block itself, without pre-confirmation by the
+        sequencer.
+        """
         return self.local_pending.is_built
 
     @property

@@ -35,7 +35,7 @@ PENDING_AGE: Final = 5.0
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
-# longest pause for the feed, and for blocks that replace slices: pending ages quickly
+# shorter than LONGEST_PAUSE, because the pending block ages quickly; also used without slices
 FEED_LONGEST_PAUSE = 0.8
 PING_SECONDS = 2.0  # seconds between pings on an idle feed; a pong must arrive within half of that
 SILENCE_SECONDS = 5.0  # seconds without a message after which the feed is reconnected
@@ -124,7 +124,9 @@ class SyncService:
 
     @property
     def has_slices(self) -> bool:
-        """Whether there is a feed that, as far as is known, sends more than headers."""
+        """Whether there is a feed with transactions. A feed is assumed to have them until it sends
+        only headers.
+        """
         return self.feed_url is not None and not self._heads_only
 
     @property

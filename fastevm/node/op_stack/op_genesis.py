@@ -43,7 +43,7 @@ BASE_FEE_VAULT: Final = L1_BLOCK[:-1] + b"\x19"
 OPERATOR_FEE_VAULT: Final = L1_BLOCK[:-1] + b"\x1b"
 # The code behind the proxy at 0x4200..00NN is at this address, ending in NN.
 CODE_NAMESPACE: Final = bytes.fromhex("c0d3c0d3c0d3c0d3c0d3c0d3c0d3c0d3c0d30000")
-# forwards other calls to the oracle of Ink's genesis
+# the oracle forwards other calls to the contract of Ink's genesis
 OWN_ORACLE: Final = CODE_NAMESPACE[:-2] + b"\x01\x0f"
 # keccak256("eip1967.proxy.implementation") - 1 (ERC-1967)
 IMPLEMENTATION_SLOT: Final = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
@@ -128,7 +128,7 @@ def _extra_data(active: tuple[Fork, ...]) -> bytes:
     version = rules["fee_parameters_version"]
     if not version:
         return b""
-    # The base fee must change by the same factor per second for every block time.
+    # The base fee must change by the same factor per second, whatever the block time is.
     slower = BASE_BLOCK_SECONDS * SECOND_MILLIS // BLOCK_MILLIS if rules["has_base_time"] else 1
     denominator = BASE_FEE_CHANGE_DENOMINATOR_CANYON * slower
     constants = denominator, ELASTICITY_MULTIPLIER, MIN_BASE_FEE

@@ -1,8 +1,8 @@
-"""Eviction: which transaction leaves first when a subpool is full.
+"""Eviction: selects the transaction that leaves when a subpool is full.
 
 A transaction is ranked by its effective tip at the base fee of the next block. A block cannot
-include it before the sender's earlier ones, so the rank uses the lowest fee caps of all of them: a
-high tip after a low one protects nothing. If the rank is negative, no block can include it now.
+include the transaction before the sender's earlier ones, so the rank uses the lowest fee caps of
+all of them. With a negative rank, no block can include the transaction now.
 """
 
 import heapq
@@ -21,7 +21,7 @@ from fastevm.node.pool.pooled_transaction import (
 
 MAX_STALE: Final = 64  # stale heap entries allowed in addition to the number of live ones
 
-# wei per gas, and minus the arrival number: of equals, the newest leaves first
+# tip in wei per gas, and minus the arrival number: among equal tips, the newest leaves first
 Rank = tuple[int, int]
 
 
@@ -55,13 +55,15 @@ def lowest_of(candidates: Iterable[PooledTransaction], fees: NextFees) -> Pooled
 class EvictionHeap:
     """The transactions of one subpool. Finds the lowest rank at any base fee, without blob fees.
 
-    The lowest ``min(tip, fee cap - base fee)`` of all transactions is the lower of the lowest tip
-    and the lowest fee cap minus the base fee. So two heaps suffice for every base fee, and a new
-    block costs nothing. Stale entries are removed when they reach the top.
+    The rank is ``min(tip, fee cap - base fee)``. So the lowest rank is the lower of the lowest tip
+    and the lowest fee cap minus the base fee. Two heaps, by tip and by fee cap, suffice for every
+    base fee. Stale entries are removed when they reach the top.
     """
 
     def __init__(self, subpool: Subpool, refresh: Callable[[PooledTransaction], None]) -> None:
-        """``refresh`` updates the ``lowest_caps`` of a transaction, which inclusions may raise."""
+        """``refresh`` updates the ``lowest_caps`` of a transaction, which may rise when blocks
+        include earlier ones.
+        """
         self.subpool = subpool
         self.count = 0
         self._refresh = refresh
@@ -106,7 +108,7 @@ class EvictionHeap:
         try:
             while (pooled := self.lowest(fees)) is not None:
                 taken.append(pooled)
-                pooled.subpool = NO_SUBPOOL  # its entries are skipped
+                pooled.subpool = NO_SUBPOOL  # the heap skips its entries
                 yield pooled
         finally:
             for pooled in taken:

@@ -8,9 +8,10 @@ from fastevm.node.pool.run_times import LONG_SECONDS, SLOW_SECONDS, RunTimes
 
 
 class Lane(IntEnum):
-    """Groups of transactions: a slice includes all of a lane before the next lane.
+    """Groups of transactions. A slice includes all transactions of a lane before those of the next
+    lane.
 
-    CANNOT_PAY offers less than the base fee and is never included.
+    CANNOT_PAY: less than the base fee; never included.
     """
 
     USUAL = 0
@@ -20,16 +21,17 @@ class Lane(IntEnum):
 
 
 class OrderedByPrice:
-    """The first executable transaction of each sender, by effective tip at one base fee.
+    """The first executable transaction of each sender, ordered by effective tip at one base fee.
 
-    ``by_time``: slow transactions come after the others, and long ones only from ``pop_long``.
-    Transactions that left the pool stay in the heap until they are popped; the caller skips them.
+    ``by_time``: slow transactions come after the others, and only `pop_long` returns long ones. A
+    transaction that left the pool stays in the heap until it is popped. The caller skips it.
     """
 
     def __init__(self, run_times: RunTimes) -> None:
         self.run_times = run_times
         self.base_fee = 0
-        self.by_arrival = False  # order by arrival, not by tip, among those that cover the base fee
+        # order by arrival instead of by tip, among those that cover the base fee
+        self.by_arrival = False
         self.by_time = False
         self._heap: list[tuple[Lane, int, int, PooledTransaction]] = []
         self._long: list[tuple[Lane, int, int, PooledTransaction]] = []

@@ -75,12 +75,12 @@ class PoolLimits(Struct, frozen=True):
 
 
 class TransactionPool:
-    """Transactions of all senders. Thread-safe.
+    """The transactions of all senders. Thread-safe.
 
     ``accounts``: the newest state, with pre-confirmed transactions; see `settle`. ``charges``
-    returns what a transaction pays besides gas and value, in wei (OP stack). The caller of `add`
-    keeps ``next_fees`` up to date. ``max_seconds``: longest execution of a transaction, if blocks
-    have deadlines.
+    returns the wei that a transaction pays besides gas and value (OP stack). The caller of `add`
+    keeps ``next_fees`` up to date. ``max_seconds``: the longest allowed execution of a transaction,
+    if blocks have deadlines.
     """
 
     def __init__(
@@ -212,8 +212,8 @@ class TransactionPool:
     def is_ahead_of(self, accounts: Layer) -> bool:
         """Returns whether the pool may count a nonce as used that the state ``accounts`` does not.
 
-        Takes no lock. Checks executable transactions, then ``_changed``, then the state: a
-        transaction moves through them in this order, so none is missed.
+        Takes no lock. Checks executable transactions, then ``_changed``, then the state. A
+        transaction moves through them in this order, so the checks miss none.
         """
         return bool(self._executable.count or self._changed) or self._accounts is not accounts
 
@@ -328,7 +328,7 @@ class TransactionPool:
             self._use_nonce(pooled.sender, pooled.nonce, pooled.authorities, spent=pooled.cost)
 
     def settle(self, accounts: Layer) -> None:
-        """Uses a new state, which contains all confirmed transactions."""
+        """Adopts a new state, which contains all confirmed transactions."""
         with self._lock:
             self._use_state(accounts)
             self._trim_queued()
@@ -364,7 +364,7 @@ class TransactionPool:
             back = [item for item in returned if item.type != DEPOSIT_TX]
             back += (pooled.transaction for pooled in given_up.values())
             self._changed.update(item.sender for item in back if item.sender is not None)
-            # Blocks may fund any account, and removing blocks takes such payments back.
+            # Blocks may fund any account, and removing a block takes its payments back.
             self._changed.update(self._queues if back else self._unfunded)
             self._use_state(accounts)
             known = self._readmitted
@@ -467,7 +467,9 @@ class TransactionPool:
         return self._victims_by_size(new, new_rank, victims)
 
     def _rank_of(self, sender: SenderQueue, new: PooledTransaction, *, fits: bool) -> Rank:
-        """Returns the rank of ``new``. ``fits``: it directly follows executable transactions."""
+        """Returns the rank of ``new``. ``fits``: ``new`` directly follows executable
+        transactions.
+        """
         before = sender.caps_before(new.nonce) if fits else None
         lowest_caps = new.caps if before is None else new.caps.lowest(before)
         return rank(lowest_caps, new.arrival, self.next_fees)
@@ -529,9 +531,9 @@ class TransactionPool:
             refuse("pool_full", "txpool is full")
 
     def _last_of(self, address: bytes, subpool: Subpool, skipped: int = 0) -> PooledTransaction:
-        """Returns the last of a sender's transactions in a subpool: evicting it leaves no gap.
+        """Returns a sender's last transaction in a subpool: evicting the last one leaves no gap.
 
-        ``skipped``: how many after it are already being evicted.
+        ``skipped``: the number of later transactions that are already being evicted.
         """
         sender = self._queues[address]
         if subpool is QUEUED:
@@ -679,7 +681,7 @@ class TransactionPool:
     def _use_nonce(
         self, address: bytes, nonce: int, authorities: frozenset[bytes], spent: int = 0
     ) -> None:
-        """Counts a nonce as used. The next `settle` brings the state with the new nonce."""
+        """Counts a nonce as used, until `settle` brings a state with the new nonce."""
         self._changed.add(address)
         self._changed |= authorities
         sender = self._queues.get(address)
@@ -690,7 +692,7 @@ class TransactionPool:
 
     def _include(self, transaction: Transaction) -> None:
         """Removes a transaction that a canonical block includes."""
-        # a deposit uses no nonce of the pool; `settle` brings the sender's new nonce
+        # the pool does not track a deposit's nonce; `settle` brings the sender's new nonce
         if transaction.type == DEPOSIT_TX:
             assert transaction.sender is not None
             self._changed.add(transaction.sender)

@@ -8,7 +8,7 @@ from fastevm.core.execution.transaction.sidecar import BLOB_TX_TYPE, BlobSidecar
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.errors import TransactionDecodeError
 
-MAX_PREDECODED_AT_ONCE = 64  # most transactions of one call: about a millisecond
+MAX_PREDECODED_AT_ONCE = 64  # about a millisecond of work per call
 MAX_PREDECODED = 2_048  # cached transactions that are not yet submitted; the oldest are dropped
 
 
@@ -33,11 +33,11 @@ class PredecodedTransactions:
         decoded: dict[bytes, Transaction] = {}
         for raw in raws[:MAX_PREDECODED_AT_ONCE]:
             if raw[:1] == bytes([BLOB_TX_TYPE]):
-                continue  # checking its blobs takes much longer than its signature
+                continue  # checking its blobs takes much longer than recovering its signer
             try:
                 decoded[raw] = Transaction.decode(raw)
             except TransactionDecodeError:
-                continue  # reported when it is submitted
+                continue  # submitting it reports the error
         recover_senders(decoded.values(), threads=1)
         self._decoded |= decoded
         for raw in list(islice(self._decoded, max(0, len(self._decoded) - MAX_PREDECODED))):

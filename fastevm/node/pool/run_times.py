@@ -1,8 +1,8 @@
-"""Execution time of transactions per gas, learned for senders and called codes.
+"""Learns the execution time per gas of senders and called codes.
 
-Gas is a poor measure of time: BLAKE2F takes fifty times as long per gas as a loop. The builder has
-a deadline in every slice, so it includes short transactions before slow ones, and executes those
-that may take most of a slice in a separate thread (`node/production/long_run.py`).
+Gas is a poor measure of time: per gas, BLAKE2F takes fifty times as long as a loop. The builder has
+a deadline in every slice, so it includes short transactions before slow ones. A transaction that
+may take most of a slice runs in a separate thread (`node/production/long_run.py`).
 """
 
 from collections import OrderedDict
@@ -16,7 +16,8 @@ UNKNOWN_RATE: Final = 20e-9  # seconds per gas of unknown code: the rate of the 
 # transactions with a lower gas limit are never slow
 LEARN_GAS: Final = round(SLOW_SECONDS / UNKNOWN_RATE)
 MAX_RATES: Final = 8_192  # senders, and codes, whose rates are kept
-# least share of the gas limit that counts as used; otherwise fixed costs distort the rate
+# an execution that uses a smaller share of its gas limit counts as this share, because fixed costs
+# distort its rate
 MIN_USED_SHARE: Final = 1 / 8
 FORGETTING: Final = 0.2  # weight of a faster execution in the average; a slower one replaces it
 

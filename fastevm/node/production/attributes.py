@@ -16,9 +16,9 @@ NO_DEPOSITS = "this node makes no blocks that begin with deposits"
 class BlockAttributes(Struct, frozen=True, kw_only=True):
     """The attributes that a consensus client chooses. ``timestamp`` in seconds.
 
-    If the rules put fee parameters into the extra data, they replace ``extra_data``. The block
-    begins with ``transactions``, in this order: the deposits of an OP-stack chain. ``gas_limit``
-    and ``base_fee`` (wei) follow from the parent if they are None.
+    The block begins with ``transactions``, in this order: the deposits of an OP-stack chain. None
+    for ``gas_limit`` or ``base_fee`` (wei): the value follows from the parent. Fee parameters
+    replace ``extra_data`` if the rules require them.
     """
 
     timestamp: int

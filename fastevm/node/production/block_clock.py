@@ -22,7 +22,7 @@ class BlockClock:
     """A clock for block timestamps: system time plus ``offset`` seconds.
 
     ``interval``: seconds between block timestamps; None: they follow the time. A timestamp set for
-    the next block has precedence over the interval, which has precedence over the time.
+    the next block overrides the interval.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class BlockClock:
 
         ``system_time``: the time by the system's clock. ``least_step``: 0 if blocks may share a
         second. If the clock is behind the parent, the result is at least a second after the parent.
-        A timestamp that was set stays set until `sealed`.
+        The timestamp that `set_next` has set stays set until `sealed`.
         """
         last = self.last(parent)
         if self._next is not None:

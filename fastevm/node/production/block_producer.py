@@ -128,13 +128,13 @@ class BlockProducer:
         )
 
     def opens_with(self, attributes: BlockAttributes) -> tuple[object, ...]:
-        """Returns everything that determines an empty child of the head, as a cache key."""
+        """Returns a cache key: everything that determines an empty child of the head."""
         return self.chain.head.hash, self.chain.amendments, self.chain.config, attributes
 
     def keep_spare(self, attributes: BlockAttributes, block: SlicedBlock) -> None:
-        """Keeps a block that was opened only to be read, so that the next block can use it.
+        """Keeps a block that was opened only for reading, so that the next block can use it.
 
-        It has only the transactions that every block begins with. The caller holds the lock.
+        The block has only the transactions that every block begins with. The caller holds the lock.
         """
         self._spare = self.opens_with(attributes), block
 
@@ -314,7 +314,8 @@ class BlockProducer:
         """The address that receives the fees of the next blocks, 20 bytes."""
         return self.settings.coinbase or self.source.coinbase
 
-    # --- a producer that builds on demand only; `SliceBuilder` overrides these --------------------
+    # --- building on demand only; `SliceBuilder` overrides these
+    # ------------------------------------
 
     @property
     def block_time(self) -> float | None:
@@ -323,7 +324,7 @@ class BlockProducer:
 
     @property
     def makes_slices(self) -> bool:
-        """Whether this producer publishes slices at the moment."""
+        """Whether this producer currently publishes slices."""
         return False
 
     def start(self) -> None:
@@ -342,8 +343,6 @@ class BlockProducer:
         self.open_block = None
         head = self.chain.head
         self.pool.reset(self.chain.layer_of(head.hash))
-
-    # --- inside -----------------------------------------------------------------------------------
 
     def _mine_one(self, system_time: int) -> Block:
         self._begin_whole(system_time)
@@ -374,9 +373,10 @@ class BlockProducer:
         return False
 
     def _drops_too_large(self, pooled: PooledTransaction) -> bool:
-        """Drops a transaction whose gas limit exceeds that of any block. Returns whether it does.
+        """Drops a transaction whose gas limit exceeds that of any block. Returns whether it was
+        dropped.
 
-        Otherwise the transaction would block those that pay less, and its sender's later ones.
+        Otherwise the transaction would block cheaper ones, and its sender's later ones.
         """
         gas, most = pooled.transaction.gas_limit, self._current_block().most_gas
         if gas > most:
@@ -407,8 +407,8 @@ class BlockProducer:
     ) -> None:
         """Keeps a transaction that was not included for a later slice, or drops it.
 
-        ``seconds``: CPU time of its execution. CPU time counts because a busy machine may reach a
-        deadline without executing anything.
+        ``seconds``: CPU time of its execution. A busy machine may reach a deadline without
+        executing anything, so wall time does not count.
         """
         pool, transaction = self.pool, pooled.transaction
         if isinstance(error, ForkError):

@@ -14,9 +14,9 @@ MAX_BASE_FEE: Final = 2**128 - 1  # wei; the cost of a block still fits into 256
 class BlockSettings:
     """Settings for all later blocks, and for the children of one block.
 
-    ``coinbase`` (20 bytes) and ``gas_limit`` hold until they change; None: as the source and the
-    rules say. ``min_gas_price``: wei that a transaction must offer. ``of_children``: attributes of
-    the children of the block with the hash ``parent``. Call methods only while no block begins.
+    ``coinbase`` (20 bytes) and ``gas_limit`` override the block's source and rules; None: no
+    override. ``min_gas_price``: wei that a transaction must offer. ``of_children``: attributes of
+    the children of the block with the hash ``parent``. Call the methods only while no block begins.
     """
 
     def __init__(self) -> None:

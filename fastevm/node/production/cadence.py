@@ -8,7 +8,7 @@ from msgspec import Struct
 MS = 1_000
 
 FILL_START = 0.5  # earliest start of filling before the due time, as a share of the interval
-EXHAUSTED_FILL_START = 0.75  # the same, after a slice that its deadline stopped
+EXHAUSTED_FILL_START = 0.75  # the same after a slice that reached its deadline
 MIN_FILL_SECONDS = 0.015
 PUBLISH_AHEAD = 0.004  # seconds before the due time, because waking up takes about that long
 MAX_PUBLISH_AHEAD = 0.1  # upper limit of PUBLISH_AHEAD, as a share of the interval
@@ -29,8 +29,8 @@ class Tick(Struct, frozen=True):
 class Cadence:
     """The due times of slices of ``interval_ms`` in blocks of ``block_time_ms``.
 
-    Each is computed from ``anchor``, so errors do not add up. If the block time is not a multiple
-    of the interval, the first slice is shorter; the last one ends with the block.
+    Each due time is computed from ``anchor``, so errors do not add up. The last slice ends with the
+    block. If the block time is not a multiple of the interval, the first slice is shorter.
     """
 
     def __init__(self, block_time_ms: int, interval_ms: int, anchor: float) -> None:
@@ -88,7 +88,9 @@ class SliceTiming:
         self._transaction, self._closing = Average(50e-6), Average(0.001)
 
     def measure_at(self, tick: Tick) -> float:
-        """Returns when to count the executable transactions, which decides when filling begins."""
+        """Returns when to count the executable transactions. Their number decides when filling
+        begins.
+        """
         return tick.due - FILL_START * self.interval
 
     def fill_at(self, tick: Tick, executable: int, *, exhausted: bool = False) -> float:
@@ -109,7 +111,7 @@ class SliceTiming:
 
     @property
     def idle_seconds(self) -> float:
-        """Seconds after a slice in which the next slice needs no work."""
+        """Seconds after a slice during which the next slice needs no work."""
         return (1 - FILL_START) * self.interval
 
     def learn(self, transactions: int, filling: float, closing: float) -> None:

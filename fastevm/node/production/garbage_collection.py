@@ -29,14 +29,14 @@ class Collector:
         self._due = time.monotonic() + SETTLE_SECONDS
 
     def stop(self) -> None:
-        """Restores the previous settings."""
+        """Restores the previous settings of the garbage collector."""
         if self._thresholds is not None:
             gc.set_threshold(*self._thresholds)
             gc.unfreeze()
             self._thresholds = None
 
     def collect(self, left: float) -> None:
-        """Collects if a collection is due and expected to take less than ``left`` seconds.
+        """Runs a collection if one is due and should take less than ``left`` seconds.
 
         The first call freezes all objects instead: modules, classes and code live as long as the
         process.

@@ -1,9 +1,9 @@
 """Executes one long transaction in a separate thread, while slices are published on time.
 
-A transaction with a full gas limit may take longer than a slice, for example one call of BLAKE2F.
-The builder starts it right after a slice, publishes empty slices while it runs, and includes other
-transactions after it. If the block ends first, the run is cancelled and starts earlier in a later
-block.
+A transaction with a full gas limit may take longer than a slice, for example a single call of
+BLAKE2F. The builder starts the transaction right after a slice, publishes empty slices while it
+runs, and then includes other transactions. If the block ends first, the execution is cancelled and
+starts earlier in a later block.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def raise_priority() -> None:
 
 
 class LongRun:
-    """The execution of one transaction in a block, which must not be used otherwise until it ends.
+    """The execution of one transaction in a block. Nothing else may use the block until it ends.
 
-    ``expected_end`` is in monotonic seconds. ``receipt`` or ``error`` is the result, ``seconds``
-    the CPU time; they are set when ``is_done``.
+    ``expected_end`` is in monotonic seconds. When ``is_done``, ``receipt`` or ``error`` is the
+    result and ``seconds`` the CPU time.
     """
 
     def __init__(self, block: SlicedBlock, pooled: PooledTransaction, expected_end: float) -> None:

@@ -38,9 +38,10 @@ class Miner:
         self._ended = threading.Event()
 
     def set_automine(self, wanted: bool) -> None:
-        """Builds a block for each transaction, and none at an interval; False: stops that.
+        """Builds a block for each transaction, and none at an interval; False: stops mining per
+        transaction.
 
-        While blocks are built at an interval, False changes nothing.
+        False changes nothing while blocks are built at an interval.
         """
         with self._lock:
             if self.automine and self.interval is None and not wanted:

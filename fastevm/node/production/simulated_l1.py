@@ -57,9 +57,9 @@ DA_FOOTPRINT_GAS_SCALAR = 400
 class SimulatedL1(AttributesSource):
     """The L1 below a development chain: a block every 12 seconds of the chain's own time.
 
-    The number of an L1 block determines its content, and the time determines the number. So every
-    node, also after a restart, has the same L1. A waiting deposit is included in the next block
-    with enough gas, and kept until a canonical block includes it.
+    The time determines the number of an L1 block, and the number determines its content. So every
+    node has the same L1, also after a restart. A waiting deposit is included in the next block that
+    has enough gas. It is kept until a canonical block includes it.
     """
 
     coinbase = SEQUENCER_FEE_VAULT
@@ -109,7 +109,7 @@ class SimulatedL1(AttributesSource):
     def _attributes_deposit(self, parent: Block, timestamp: int) -> Transaction:
         schedule = self.chain.schedule_for_child(parent, timestamp)
         known = l1_attributes(timestamp // L1_BLOCK_SECONDS, attributes_of(parent.transactions))
-        # In the first block of a fork the contract still has the previous fork's code.
+        # The contract gets the new fork's code only in the first block of the fork.
         form = attributes_selector(self.chain.schedule_of(parent.hash))
         is_first = not schedule.parameters["deposits_report_gas"]
         return Transaction.build(
@@ -125,7 +125,7 @@ class SimulatedL1(AttributesSource):
         )
 
     def _fitting(self, gas: int) -> list[Transaction]:
-        """Returns the deposits that fit into the next block's gas; more would make it invalid."""
+        """Returns the waiting deposits that fit into the gas limit of the next block."""
         found: list[Transaction] = []
         for deposit in list(self._waiting.values()):
             gas -= deposit.gas_limit

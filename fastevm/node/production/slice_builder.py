@@ -27,7 +27,7 @@ MISSED_MS = 50.0  # a slice that is published later than this counts as missed
 MAX_RUN_SHARE = 0.5  # longest execution of a transaction, as a share of the block time
 LONG_SAFETY = 1.25  # factor on the expected time of a long transaction
 MAX_WAIT_LATE = 0.025  # seconds after its closing time that a slice waits for a long transaction
-# seconds for other transactions in such a slice; it stays within MISSED_MS
+# seconds for other transactions in such a slice, so that it does not miss MISSED_MS
 LATE_FILL_SECONDS = 0.01
 MAX_LONG_CHECKED = 8  # long transactions whose time and gas are checked before a slice
 
@@ -35,10 +35,10 @@ MAX_LONG_CHECKED = 8  # long transactions whose time and gas are checked before 
 class SliceBuilder(BlockProducer):
     """Builds blocks on the head of a chain at the chain's block time and slice interval.
 
-    Slice j of n may use up to j/n of the block's gas limit, or an equal share of the unused gas. It
-    is closed and published at its due time even if it is empty or its deadline stopped it (see
-    `cadence`). After the publication the thread updates the state root, so that little remains to
-    hash when the block is sealed. Long transactions run in a separate thread (see `long_run`).
+    Slice j of n may use up to j/n of the block's gas limit, or an equal share of the unused gas. A
+    slice is published at its due time even if it is empty (see `cadence`). After publishing, the
+    thread updates the state root, so that sealing the block needs little hashing. Long transactions
+    run in a separate thread (see `long_run`).
     """
 
     runs_long = True
@@ -58,7 +58,7 @@ class SliceBuilder(BlockProducer):
         self._cadence = Cadence(config.block_time_ms, config.slice_interval_ms, time.monotonic())
         self._timing = SliceTiming(self._cadence.interval)
         self._long: LongRun | None = None
-        self._waited = False  # whether a long transaction waited for others before the last slice
+        self._waited = False  # whether a long transaction yielded to others before the last slice
         self.pool.max_seconds = MAX_RUN_SHARE * self._cadence.block_time
         self.metrics.count("long_transactions_total", 0)
 
@@ -95,7 +95,7 @@ class SliceBuilder(BlockProducer):
 
     @property
     def makes_slices(self) -> bool:
-        """Whether this producer publishes slices at the moment."""
+        """Whether this producer currently publishes slices."""
         return not self.paused
 
     def pause(self, wanted: bool) -> None:
@@ -290,7 +290,7 @@ class SliceBuilder(BlockProducer):
     def _begin_long(self, tick: Tick) -> None:
         """Starts the best long transaction for which the block has time and gas.
 
-        After a slice that its deadline stopped, waiting short transactions go first, once.
+        If the previous slice reached its deadline, waiting short transactions go first, once.
         """
         with self.lock:
             if self._long is not None and self._long.block is not self.open_block:
@@ -318,9 +318,9 @@ class SliceBuilder(BlockProducer):
         return max(self.pool.expected_seconds(pooled), pooled.cpu_seconds)
 
     def _has_room(self, pooled: PooledTransaction, block: SlicedBlock, tick: Tick) -> bool:
-        """Returns whether a long transaction can end in this block, and its slice has enough gas.
+        """Returns whether a long transaction fits into the time and gas of this block.
 
-        A transaction that may take longer than a block starts with a block.
+        A transaction that may take longer than a block is only started with a new block.
         """
         if self.missing_state.is_fetching(pooled.hash):
             return False

@@ -26,11 +26,11 @@ from fastevm.node.production.attributes import BlockAttributes
 class SlicedBlock:
     """Executes transactions on a state. Each closed slice is an immutable pending block.
 
-    ``guesses``: on a remote state, guess and record unknown values, for a block that is executed
-    only to find out what it reads. Otherwise a transaction that reads an unknown value is refused.
-    ``begins_with``: the number of transactions that every block on this parent begins with.
-    ``most_gas``: gas that a block has for one chosen transaction, without users' deposits. Any
-    thread may call ``cancel``. Only one thread may call the other methods.
+    ``guesses``: on a remote state, guess and record unknown values, to find out what a block reads.
+    Otherwise a transaction that reads an unknown value is refused. ``begins_with``: the number of
+    transactions that every block on this parent begins with. ``most_gas``: the most gas for one
+    chosen transaction, without users' deposits. Any thread may call ``cancel``. Only one thread may
+    call the other methods.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class SlicedBlock:
 
     @property
     def has_chosen(self) -> bool:
-        """Whether there are transactions beyond those that the block begins with."""
+        """Whether the builder added transactions to those that every block begins with."""
         return self.count > self.begins_with
 
     def has_gas_for(self, transaction: Transaction, gas_budget: int) -> bool:
@@ -122,7 +122,7 @@ class SlicedBlock:
             "gas_used": builder.gas_used,
         }
         if self.schedule.parameters["commits_to_withdrawals"]:
-            # a storage root, which is unknown like the state root
+            # this storage root is unknown until the block is sealed, like the state root
             changes["withdrawals_root"] = ZERO_HASH
         if self.header.block_access_list_hash is not None:
             changes["block_access_list_hash"] = access_list_hash(builder.access_list() or b"")
@@ -164,7 +164,7 @@ class SlicedBlock:
 
 
 def payload_id(parent_hash: bytes, timestamp: int, attempt: int) -> bytes:
-    """Returns a payload id of 8 bytes, different for each ``attempt`` at a child of this parent."""
+    """Returns a payload id of 8 bytes, different for each ``attempt`` to build on this parent."""
     seed = parent_hash + timestamp.to_bytes(8, "big") + attempt.to_bytes(8, "big")
     return keccak256(seed)[:PAYLOAD_ID_SIZE]
 

@@ -48,7 +48,7 @@ class ChainReset(NoReset):
         self._begin(self._unforked())
 
     def _begin(self, start: ChainStart) -> None:
-        before = self.node.config  # block time and slice interval are those of the builder's thread
+        before = self.node.config  # the builder's thread keeps its block time and slice interval
         config = replace(
             start.config,
             block_time_ms=before.block_time_ms,

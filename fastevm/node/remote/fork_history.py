@@ -29,9 +29,9 @@ def open_source(options: ForkOptions) -> fork.RemoteSource:
 class ForkHistory:
     """The upstream of a forked chain, at the fork block.
 
-    It is the `StateSource` of that state, so another endpoint can replace the first. ``newest``
-    provides the values: it is ``source``, or the source of a later block that was executed here,
-    because unknown values have not changed in between.
+    Implements `StateSource` for that block, so that another endpoint can replace the first.
+    ``newest`` fetches the values: from ``source``, or at a later block that this node has executed.
+    Values that the node does not know are the same at both blocks.
     """
 
     def __init__(self, source: fork.RemoteSource, options: ForkOptions, prepared: Prepare) -> None:
@@ -48,7 +48,6 @@ class ForkHistory:
 
     @property
     def name(self) -> str:
-        """The address of the node, without its key."""
         return self.source.endpoint
 
     def fetch(self, wanted: Wanted) -> Found:

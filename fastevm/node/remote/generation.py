@@ -1,4 +1,6 @@
-"""A generation of known values: those read since its first block, and the previous generation's."""
+"""A generation of known values: those read since its first block, and those of the previous
+generation.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ class Generation:
     """The `StateSource` of a remote state that continues where another one ended.
 
     ``before``: the state of the source's block, above the older remote state. Values known there
-    need no request, so a value stays known if it is read once per generation. ``newest``: provides
-    other values at the newest block executed above this state; unknown values have not changed
-    between both blocks.
+    need no request, so reading a value once per generation keeps it known. ``newest``: fetches
+    other values at the newest block executed above this state. Unknown values are the same at both
+    blocks.
     """
 
     def __init__(self, source: RemoteSource, before: Layer) -> None:
@@ -45,7 +47,7 @@ class Generation:
 
 
 def known_of(layer: Layer, wanted: Wanted) -> Found:
-    """Returns the wanted values that a state above a remote one knows, without a request."""
+    """Returns the wanted values that a state above a remote state knows, without a request."""
     remote, found = layer.remote_state, Found()
     assert remote is not None
     for address in wanted.accounts:

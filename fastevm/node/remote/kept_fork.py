@@ -28,10 +28,10 @@ OFFLINE_URL: Final = "http://offline.invalid"  # a URL that is never requested
 class KeptFork(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The first block of a fork, and the options that decide the state after it.
 
-    ``chain_id``: the upstream's. ``block``: the JSON object of the block. ``transaction``: hash of
-    the upstream's transaction before which the fork begins; the earlier ones of its block are in
-    the first own block. ``hardfork``: name of the rules; None: those of the chain and its block.
-    ``funded``: balances in wei (hex) by address.
+    ``chain_id``: the upstream's. ``block``: the JSON object of the block. ``transaction``: the fork
+    begins before the upstream's transaction with this hash; the first own block repeats the earlier
+    transactions of its block. ``hardfork``: name of the rules; None: those of the chain and its
+    block. ``funded``: balances in wei (hex) by address.
     """
 
     chain_id: int
@@ -53,7 +53,7 @@ class KeptFork(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return {bytes.fromhex(name[2:]): int(wei, 16) for name, wei in self.funded.items()}
 
     def genesis(self) -> dict[str, Any]:
-        """Returns what `DataDirectory.claim` stores."""
+        """Returns the genesis that `DataDirectory.claim` stores."""
         return {MEMBER: msgspec.to_builtins(self)}
 
 

@@ -1,10 +1,10 @@
 """The pending block of a follower without a feed, built here on the newest state.
 
-It contains transactions that this node forwarded, and those that the upstream reports as pending.
-Nobody has promised them, so the block serves reads and simulations but no receipts.
+The block contains transactions that this node forwarded, and those that the upstream reports as
+pending. They are not pre-confirmed, so the block serves reads and simulations but no receipts.
 
-If blocks replace slices (Base, Denim), it is a forecast with only the transactions that the next
-block begins with.
+If blocks replace slices (Base, Denim), the block is a forecast with only the transactions that the
+next block begins with.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ OFFERED_LIMIT: Final = 1_024  # most transactions taken from the upstream's bloc
 FETCHED_TOGETHER: Final = 256  # transactions whose state is fetched together
 FILL_SECONDS: Final = 0.2  # most seconds of execution per update, while no block is imported
 SLICES_LIMIT: Final = 64  # most slices, each a layer, before the block is restarted
-# seconds until transactions whose state is being fetched are tried again
+# seconds until a transaction is tried again whose state is being fetched
 AWAIT_SECONDS: Final = 0.02
 LATEST_SECONDS: Final = 5.0  # seconds to wait for the thread to end
 
@@ -63,8 +63,8 @@ class NoLocalPending:
 class Forecasts(NoLocalPending):
     """Publishes a forecast of the next block, if blocks replace slices (Base, Denim).
 
-    Calls on ``pending`` run in that block, which promises no transactions. Before Denim nothing is
-    published.
+    Calls on ``pending`` run in that block, which has no pooled transactions. Before Denim nothing
+    is published.
     """
 
     def __init__(self, producer: BlockProducer, publish: Callable[[PendingBlock], None]) -> None:
@@ -117,7 +117,7 @@ class LocalPending(NoLocalPending):
         self.history, self.publish = history, publish
         self.chain, self.pool, self.metrics = producer.chain, producer.pool, producer.metrics
         self._offered: dict[bytes, Transaction] = {}
-        # transactions in the pool that were not submitted to this node
+        # transactions in the pool that other nodes submitted
         self._guests: set[bytes] = set()
         self._fetched: set[bytes] = set()  # transactions whose state was fetched
         self._ask_at = 0.0  # monotonic seconds
@@ -178,7 +178,7 @@ class LocalPending(NoLocalPending):
             self.metrics.count("local_pending_blocks_total")
             return OFFER_SECONDS
         if time.monotonic() >= self._ask_at:
-            with suppress(ForkError):  # its previous answer stays valid
+            with suppress(ForkError):  # the previous answer of the upstream stays valid
                 self._ask()
         timestamp = head.header.timestamp + self._seconds_of_a_block()
         self.state.prepare_block(head.header, timestamp)  # fetched before taking the lock
@@ -192,10 +192,10 @@ class LocalPending(NoLocalPending):
         return OFFER_SECONDS
 
     def _fetch_together(self, head: Block, timestamp: int) -> None:
-        """Fetches what all new transactions read in a few round trips. Raises ForkError.
+        """Fetches the state that all new transactions read, in a few round trips. Raises ForkError.
 
-        They are executed as a block with guessed values. Values that they read in the pending block
-        but not in that run are fetched per transaction.
+        The transactions are executed as a block with guessed values. If they read other values in
+        the pending block, those are fetched per transaction.
         """
         waiting = [*self._offered.values()]
         for queue in self.pool.executable().values():
@@ -255,7 +255,7 @@ class LocalPending(NoLocalPending):
         for tx_hash, transaction in self._offered.items():
             if tx_hash in self._guests or self.pool.find(tx_hash) is not None:
                 continue
-            with suppress(InvalidTransaction):  # for example because it is in a block already
+            with suppress(InvalidTransaction):  # the transaction may be in a block already
                 self.pool.add(transaction)
                 self._guests.add(tx_hash)
                 self.metrics.count("local_pending_offered_total")

@@ -1,13 +1,13 @@
 """Executes an upstream's blocks on partly known state, and verifies the results.
 
-A block is executed on fetched values; gas used, receipts root, bloom and requests must match its
-header. The state root cannot be compared. Values that blocks write are known afterwards, since the
-blocks read them before. So a value that is not known has not changed since the base block, and can
-be fetched at the newest executed block, whose state full nodes still have.
+A block is executed on fetched values. Gas used, receipts root, bloom and requests must match its
+header. The state root cannot be compared. A block reads every value before it writes it, so a value
+that is still unknown has not changed since the base block. Full nodes no longer have the state of
+the base, so unknown values are fetched at the newest executed block.
 
-The base moves to the head after `GENERATION_BLOCKS` blocks or `KNOWN_LIMIT` bytes: a new generation
-of known values begins, which takes over values that are read, and the previous one is kept until
-the next move (see `generation`).
+After `GENERATION_BLOCKS` blocks or `KNOWN_LIMIT` bytes, the base moves to the head and a new
+generation of known values begins. Values that are read move to the new generation, and the previous
+one is kept until the next move (see `generation`).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ log = logging.getLogger(__name__)
 
 # bytes of known values in one generation; two or three exist at a time
 KNOWN_LIMIT: Final = 128 * 1024 * 1024
-# maximum distance of the base in blocks, which bounds the chain of layers
+# maximum distance of the base in blocks; limits the chain of layers
 GENERATION_BLOCKS: Final = 128
-LAG_SECONDS: Final = 3.0  # behind one address may be several machines, some of which lag
+LAG_SECONDS: Final = 3.0  # an address may stand for several machines, some of which lag
 FOLLOWED_STATES: Final = 256  # canonical blocks whose states are kept, with their generations
 ACCOUNT_BYTES: Final = 400  # estimated size of an account that a block changed, with a few slots
 
@@ -51,9 +51,9 @@ OUTCOMES: Final = frozenset(RESULT_FIELDS) - {"state_root", "withdrawals_root"}
 class PartialFollower:
     """Adds the blocks of an upstream to a chain whose states are partly known.
 
-    ``limit`` (bytes of known values) and ``blocks`` (above the base): beyond either, the base moves
-    to the head. ``history``: the upstream; `begin_at` replaces it. ``doubts``: whether the newest
-    block failed verification.
+    The base moves to the head when it is more than ``blocks`` old, or when more than ``limit``
+    bytes of values are known above it. ``history``: the upstream; `begin_at` replaces it.
+    ``doubts``: whether the newest block failed verification.
     """
 
     def __init__(
@@ -120,7 +120,9 @@ class PartialFollower:
         return self.chain.add(block)
 
     def _truth(self, block: Block, parent: Block) -> Found | None:
-        """Returns refetched values that the block reads; None if it still fails with them."""
+        """Returns refetched values that the block reads. None if the block is invalid with them
+        too.
+        """
         state = RemoteState(self._history_at(parent))
         chain, header = self.chain, block.header
         schedule = chain.schedule_for_child(parent, header.timestamp)
@@ -173,10 +175,10 @@ class PartialFollower:
         return remote(layer).size + layer.account_count * ACCOUNT_BYTES > self.limit
 
     def move_base(self, block: Block, truth: Found | None = None) -> None:
-        """Starts a generation at a block. Values that the previous one did not read are dropped.
+        """Starts a generation at a block. Drops values that the previous generation did not read.
 
-        ``truth``: values of the block's state that override those of the previous generation. The
-        states of earlier blocks keep theirs, so that a reorganisation may return to them.
+        ``truth``: values of the block's state that override known values. The states of earlier
+        blocks keep theirs, for a reorganisation.
         """
         layer = self.chain.layer_of(block.hash)
         old = _source_of(layer)

@@ -1,8 +1,8 @@
-"""The remote-state part of a node: handles state that another node has.
+"""The remote-state part of a node, which fetches state from another node.
 
-A node has one of three parts. `LocalState`: the whole state is in this process. `ForkedState`: the
-chain was forked from another node's chain, and state is fetched when it is read. `PartialState`:
-such a node builds no blocks but follows the other node's blocks.
+`LocalState`: the whole state is in this process. `ForkedState`: the chain was forked from another
+node's chain, and state is fetched when it is read. `PartialState`: such a node builds no blocks,
+but follows the other node's blocks.
 """
 
 from __future__ import annotations

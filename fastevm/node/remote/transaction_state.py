@@ -30,9 +30,9 @@ THREADS: Final = 8  # transactions simulated concurrently to find the state that
 SIMULATED_SECONDS: Final = 10.0  # most seconds per simulation
 RING: Final = 8_191  # number of slots in the ring buffers for beacon roots and block hashes
 FIRST_AHEAD: Final = 2  # seconds and blocks whose slots are fetched after the first block's
-# most seconds and blocks of a later fetch: each fetch doubles them, so few requests are needed
+# each later fetch covers twice as many seconds and blocks, up to this number
 MAX_AHEAD: Final = 64
-# first slots of a request queue (EIP-7002, EIP-7251); those of its entries follow
+# first slots of a request queue (EIP-7002, EIP-7251); its entries follow
 QUEUE_SLOTS: Final = 4
 QUEUE_HEAD: Final = 2  # the slot with the index of the oldest entry
 QUEUE_TAIL: Final = 3  # the slot with the index after the newest entry
@@ -100,11 +100,13 @@ class TransactionState(MissingState):
             call(self._view(layer, header), request, timeout=SIMULATED_SECONDS)
         except ForkError:
             raise
-        except FastevmError as error:  # it fails in the block as well, which reports it
+        # the transaction fails in the block as well, which reports the error
+        except FastevmError as error:
             log.debug("transaction 0x%s: %s", transaction.hash.hex(), error)
         state = remote(layer)
         state.fetch(Wanted(accounts={header.coinbase}))
-        state.fetch_missing()  # fetches what a suspended run recorded and this call did not read
+        # fetches values that a suspended execution recorded and this one did not read
+        state.fetch_missing()
 
     def _fetch_logged(self, transaction: Transaction) -> None:
         try:
@@ -129,15 +131,14 @@ class TransactionState(MissingState):
     # --- blocks -----------------------------------------------------------------------------------
 
     def prepare_block(self, parent: Header, timestamp: int) -> None:
-        """Fetches what a child of ``parent`` reads outside its transactions.
+        """Fetches the state that a child of ``parent`` reads outside its transactions.
 
-        ``timestamp``: the child's, in seconds. Also fetches it for some following blocks, so that
-        later calls need no request. The first call waits only for what the child reads when it is
-        opened, because a slow or limited endpoint must answer before the node can start. What it
-        reads at its end, and the next blocks read, is fetched in another thread.
+        ``timestamp``: the child's, in seconds. Some following blocks are fetched too, so that later
+        calls need no request. The first call waits only for what the child reads at its start,
+        because slow endpoints would delay the start of the node. Another thread fetches the rest.
 
         If the endpoint does not answer, the slots that the block overwrites are set to zero in the
-        parent's state: no transaction of this or a later block can read their values. Raises
+        parent's state. No transaction of this or a later block can read their values. Raises
         ForkError.
         """
         schedule = self.chain.schedule_for_child(parent, timestamp)
@@ -201,7 +202,9 @@ class TransactionState(MissingState):
             resolved(layer, run)
 
     def _fetch_later(self, state: RemoteState, wanted: Wanted) -> None:
-        """Fetches what blocks read soon. If that fails, the next block is prepared as the first."""
+        """Fetches what the next blocks read. If the fetch fails, the next block is prepared like a
+        first one.
+        """
         try:
             state.fetch(wanted)
         except FastevmError as error:

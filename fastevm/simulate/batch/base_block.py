@@ -16,7 +16,9 @@ from fastevm.simulate.batch.results import Results
 
 
 class BundleLimit(Deadline):
-    """Makes the watchdog check a runner at every tick: each bundle has its own time limit."""
+    """A deadline that the watchdog checks at every tick, because each bundle has its own time
+    limit.
+    """
 
     def __init__(self, runner: BundleRunner) -> None:
         super().__init__()

@@ -89,7 +89,7 @@ class Changes(list[Change]):
 
 
 class WatchLimit(Deadline):
-    """Makes the watchdog check a worker at every tick: each question has its own time limit."""
+    """A deadline that the watchdog checks at every tick: each question has its own time limit."""
 
     def __init__(self, worker: Worker) -> None:
         super().__init__()

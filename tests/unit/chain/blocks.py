@@ -14,7 +14,7 @@ KEY = b"\x11" * 32
 SENDER = public_key_address(KEY)
 RECIPIENT = b"\x22" * 20
 ETHER = 10**18
-# PUSH0 PUSH0 LOG0, as a system contract that answers every call with nothing.
+# PUSH0 PUSH0 LOG0; replaces a system contract, and returns nothing for every call.
 STOP = b"\x00"
 REQUEST_CONTRACTS = (
     "00000961ef480eb55e80d19ad83579a64c007002",
@@ -33,7 +33,7 @@ def config(fork="Osaka", chain_id=1):
 
 
 def new_chain(fork="Osaka", alloc=None, limits=None, **members):
-    """A chain of one rule set with its genesis block."""
+    """Returns a chain that has one set of rules and only its genesis block."""
     accounts = {SENDER.hex(): {"balance": hex(100 * ETHER)}}
     contracts = REQUEST_CONTRACTS + (BUILDER_CONTRACTS if "Amsterdam" in fork else ())
     accounts |= {address: {"code": "0x" + STOP.hex()} for address in contracts}
@@ -48,7 +48,9 @@ def payment(nonce, value=1, to=RECIPIENT, gas_price=2 * 10**9, key=KEY, **fields
 
 
 def build(chain, parent=None, transactions=(), ommers=(), withdrawals=(), **changes):
-    """A sealed child of ``parent`` (the head), and its result; nothing is added."""
+    """Builds and seals a child of ``parent`` (default: the head). Returns it with its result. Does
+    not add it.
+    """
     parent = parent or chain.head
     timestamp = changes.pop("timestamp", parent.header.timestamp + 12)
     schedule = chain.schedule_for_child(parent, timestamp)

@@ -1,4 +1,4 @@
-"""The chain: kept blocks and states, its canonical branch, and no effects of a refused block."""
+"""Tests of kept blocks and states, of the canonical branch, and of refused blocks."""
 
 import pytest
 
@@ -249,7 +249,9 @@ def test_an_invalid_transaction_is_named_by_its_index():
 
 
 def build_unchecked(chain, transactions):
-    """A block with the right root over transactions that cannot all be executed."""
+    """Returns a block with the right transactions root whose transactions cannot all be
+    executed.
+    """
     block = build(chain)[0]
     body = Block(block.header, tuple(transactions), (), block.withdrawals)
     header = replace(block.header, transactions_root=transactions_root(body))
@@ -303,7 +305,7 @@ def test_the_state_of_the_first_block_must_be_its_own():
 
 
 def first_of_another(root: bytes) -> Block:
-    """A block that no chain of these tests has."""
+    """Returns a block that is in none of these chains."""
     return Block(replace(new_chain().genesis.header, number=70, state_root=root))
 
 

@@ -1,4 +1,4 @@
-"""The DAO fork's move of ether."""
+"""Tests of the DAO fork's balance moves."""
 
 from fastevm.chain.dao_fork import DRAINED_ACCOUNTS, REFUND_CONTRACT, apply_dao_fork
 from fastevm.core.state.layer import Layer

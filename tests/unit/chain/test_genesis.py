@@ -1,4 +1,4 @@
-"""Genesis files: their meaning, optional members, and errors that name a wrong member."""
+"""Tests of genesis files: valid and optional members, and errors that name an invalid member."""
 
 import json
 

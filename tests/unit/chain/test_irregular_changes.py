@@ -1,4 +1,4 @@
-"""Tests for changes of the state at a fork's first block that no transaction makes."""
+"""Tests of state changes at the first block of a fork that no transaction makes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Uncles: valid and invalid ones, and the rewards for uncles and nephews."""
+"""Tests of valid and invalid uncles, and of their rewards."""
 
 import pytest
 
@@ -13,7 +13,7 @@ UNCLE_MINER = b"\x44" * 20
 
 
 def uncle_of(chain, parent, name=b"u"):
-    """A sibling of the canonical child of ``parent``."""
+    """members of the environment that only some forks have"""
     return build(chain, parent=parent, extra_data=name, coinbase=UNCLE_MINER)[0].header
 
 

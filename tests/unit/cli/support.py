@@ -28,7 +28,7 @@ LATER["cancun"] = LATER["shanghai"] | {
 
 
 def env_of(fork: str, **changes: Any) -> dict[str, Any]:
-    """An environment of a fork; None takes a member away."""
+    """Returns the environment of a fork; None removes a member."""
     common = {
         "currentCoinbase": COINBASE,
         "currentGasLimit": "0x1c9c380",
@@ -40,7 +40,7 @@ def env_of(fork: str, **changes: Any) -> dict[str, Any]:
 
 
 def transaction(**changes: Any) -> dict[str, Any]:
-    """A transaction to TARGET, to be signed by the tool."""
+    """Returns an unsigned transaction to TARGET."""
     return {
         "nonce": "0x0",
         "gas": "0x186a0",
@@ -53,7 +53,7 @@ def transaction(**changes: Any) -> dict[str, Any]:
 
 
 def alloc(code: str = "0x") -> dict[str, Any]:
-    """A rich sender, and TARGET with some code."""
+    """Returns a rich sender, and TARGET with this code."""
     return {
         SENDER: {"balance": "0xde0b6b3a7640000"},
         TARGET: {"balance": "0x0", "code": code, "storage": {"0x1": "0x2"}},
@@ -67,7 +67,7 @@ def run(
     *options: str,
     fork: str = "london",
 ) -> tuple[int, dict[str, Any]]:
-    """Runs the tool from standard input to standard output: exit code and output."""
+    """Runs the tool with input on standard input. Returns exit code and output."""
     streams = ["--input.alloc=stdin", "--input.env=stdin", "--input.txs=stdin"]
     streams += ["--output.alloc=stdout", "--output.result=stdout", "--output.body=stdout"]
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(inputs)))

@@ -1,4 +1,4 @@
-"""Commands whose extra is not installed name it."""
+"""Tests that a command names the extra that is not installed."""
 
 import builtins
 import sys

@@ -1,4 +1,4 @@
-"""Words of the command line that are almost right."""
+"""Tests of misspelt words on the command line."""
 
 import pytest
 

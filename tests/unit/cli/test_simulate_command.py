@@ -1,4 +1,4 @@
-"""``fastevm simulate`` on a chain in files, and again on the capsule that it saved."""
+"""Tests ``fastevm simulate`` on a chain in files, and on the capsule that it saved."""
 
 import argparse
 import io
@@ -26,7 +26,7 @@ def command(*arguments: str) -> int:
 
 
 def recorded(name: str) -> tuple[object, object]:
-    """A recorded payload and its result."""
+    """Returns a recorded payload and its result."""
     path = RECORDED / f"tests/eth_simulateV1/ethSimulate-{name}.io"
     lines = path.read_text().splitlines()
     request = next(json.loads(line[3:]) for line in lines if line.startswith(">> "))

@@ -1,4 +1,4 @@
-"""``fastevm statetest``: its outcome of an entry, and the lines of both kinds of trace."""
+"""Tests of the result and the trace lines of ``fastevm statetest``."""
 
 import io
 import json
@@ -197,7 +197,7 @@ def test_stacks_are_left_out_and_return_data_added(
     assert main(["statetest", "--json", "--nostack", "--returndata", good]) == 0
     first = lines(capsys.readouterr().err)[0]
     assert first["stack"] is None
-    assert "returnData" not in first  # there is none yet
+    assert "returnData" not in first
 
 
 @pytest.mark.parametrize("form", ["--trace", "--json"])

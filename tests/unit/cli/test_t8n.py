@@ -1,4 +1,4 @@
-"""``fastevm t8n``: what goes in, what comes out, and the exit code of every fault."""
+"""Tests of the input, the output and the exit codes of ``fastevm t8n``."""
 
 import json
 import re
@@ -114,18 +114,17 @@ def test_transactions_as_rlp_come_before_those_as_json(monkeypatch: Patch, capsy
     assert receipt["transactionHash"] == f"0x{signed.hash.hex()}"
 
 
-# block 5 reads these block hashes -> exit code, and the block that the error names
 HASH_READS = [
     ((4, 2), 0, None),
     ((4, 3, 2), 4, 3),
     ((1, 3, 2), 4, 3),
     ((3, 1, 4), 4, 1),
-    ((5, 6), 0, None),  # always zero
+    ((5, 6), 0, None),  # these hashes are always zero
 ]
 
 
 @pytest.mark.parametrize(("numbers", "code", "missing"), HASH_READS)
-@pytest.mark.parametrize("end", ["", "fe"])  # a failed call counts
+@pytest.mark.parametrize("end", ["", "fe"])  # a failed call counts as well
 @pytest.mark.parametrize("options", [(), ("--opcode.count=stderr",)])
 def test_a_block_hash_that_is_not_given_is_four(
     monkeypatch: Patch, capsys: Capture, numbers: tuple[int, ...], code: int,

@@ -1,4 +1,4 @@
-"""State tests in the official form, made for a purpose."""
+"""State tests in the official format, made for single rules."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def account(**fields: Any) -> dict[str, Any]:
 def state_test(
     fork: str, pre: dict[bytes, dict[str, Any]], post: dict[bytes, dict[str, Any]], **changes: Any
 ) -> dict[str, Any]:
-    """A test in the official form, of one entry; ``post`` gives the root that it wants."""
+    """Returns a test with one entry whose expected root is that of ``post``."""
     accounts = {
         hexed(address): {
             "balance": hexed(fields["balance"]),
@@ -63,7 +63,9 @@ def state_test(
 
 
 def counting(gas: int, coinbase: int) -> tuple[dict[bytes, Any], dict[bytes, Any]]:
-    """States around a call that sets a slot and costs ``gas`` at a price of one."""
+    """Returns the states before and after a call that sets a slot and pays ``gas`` at a price of 1
+    wei.
+    """
     pre = {SENDER: account(balance=RICH), TARGET: account(code=COUNTER)}
     post = {
         SENDER: account(balance=RICH - gas, nonce=1),

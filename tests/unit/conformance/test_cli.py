@@ -87,7 +87,7 @@ def test_bad_usage_is_two(
 
 
 def pack(path: Path, files: Mapping[str, Mapping[str, object]]) -> None:
-    """An archive with these files in it."""
+    """Writes an archive with these files."""
     with tarfile.open(path, "w") as archive:
         for name, content in files.items():
             data = json.dumps(content).encode()

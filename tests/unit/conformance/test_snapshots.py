@@ -1,4 +1,4 @@
-"""Tests of a state before a fork was final are run under the rules of that state."""
+"""Tests that fixtures of a pre-release fork run under the rules of that time."""
 
 import pytest
 

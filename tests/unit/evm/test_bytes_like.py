@@ -1,4 +1,4 @@
-"""Everything bytes-like is accepted wherever bytes, addresses, keys, hashes or slots are."""
+"""Tests that bytes, addresses, keys, hashes and slots may be any bytes-like value."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ ABI = [
 
 
 def hashable(value: Any) -> Any:
-    """A value that can be a key."""
+    """Returns a hashable form of a value."""
     return bytes(value) if isinstance(value, bytearray) else value
 
 
@@ -117,7 +117,7 @@ def test_simulations_take_every_form(form: Form) -> None:
     assert simulate(state, payload, coinbase=form(B))[0].calls[0].success
     assert next(simulate_many(state, [payload], threads=1)).success
     request = CallRequest(sender=form(B), to=form(A), data=form(b"\x01"))
-    if not isinstance(form(A), str):  # typed requests hold bytes
+    if not isinstance(form(A), str):  # typed requests accept only bytes
         assert call(view_of(state), request).success
         assert AccountOverride(code=form(STORES)) is not None
 

@@ -1,4 +1,4 @@
-"""Hooks: their calls of Python functions during a run, and the console of contracts."""
+"""Tests of hooks that an execution calls, and of the console of contracts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The EVM class: calls that leave no trace, transactions that do, snapshots, and clear refusals."""
+"""Tests of the class EVM: calls without effects, transactions, snapshots, and clear errors."""
 
 import threading
 
@@ -180,7 +180,7 @@ def test_forks_differ(evm: EVM) -> None:
 
 
 def test_one_machine_serves_one_thread_at_a_time(evm: EVM) -> None:
-    evm.set_account(BOB, code=bytes.fromhex("5b5f56"))  # loops until the gas is gone
+    evm.set_account(BOB, code=bytes.fromhex("5b5f56"))  # loops until it runs out of gas
     outcomes: list[object] = []
 
     def run() -> None:

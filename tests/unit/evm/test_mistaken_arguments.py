@@ -1,4 +1,6 @@
-"""Arguments of the wrong kind are errors that name the argument, and iterators are read once."""
+"""Tests that arguments of the wrong kind raise errors that name them, and that iterators are read
+once.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,12 +12,12 @@ from fastevm.core.primitives.bytes_like import address_of, bytes_of
 from fastevm.evm.stateful import stateful
 
 A, B = b"\xa1" * 20, b"\xb2" * 20
-HUGE = 10**5000  # CPython refuses to write it out
+HUGE = 10**5000  # CPython refuses to convert this number to text
 BLOB_HASH = bytes.fromhex("5f495f5260205ff3")  # returns BLOBHASH(0)
 
 
 class Text(str):
-    """As accounts of other libraries are."""
+    """A subclass of str, like addresses of other libraries."""
 
 
 def test_text_of_other_classes_is_hex_text() -> None:

@@ -25,7 +25,7 @@ B = "0x" + "b2" * 20
 C = "0x" + "c0" * 20
 LOOP = "0x5b5f56"  # JUMPDEST PUSH0 JUMP
 COUNTER = "0x5f54600101805f555f5260205ff3"  # SSTORE(0, SLOAD(0) + 1), RETURN of it
-ENDLESS = 10**12  # 50 seconds
+ENDLESS = 10**12  # gas for 50 seconds
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def test_layers_are_copied_and_pickled(evm: EVM) -> None:
 
 
 class Named(EVM):
-    """A machine with an attribute."""
+    """A subclass of EVM with an attribute."""
 
     name = ""
 
@@ -314,7 +314,7 @@ def test_help_shows_how_a_machine_is_made() -> None:
 
 
 def interrupted_soon(run: Callable[[], Any], seconds: float = 0.1) -> float:
-    """Seconds from the signal to its exception."""
+    """Returns the seconds from the signal to its exception."""
     timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     started = time.monotonic()
@@ -326,7 +326,8 @@ def interrupted_soon(run: Callable[[], Any], seconds: float = 0.1) -> float:
 
 @pytest.fixture
 def endless() -> Iterator[EVM]:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
+    # the process may have started with SIGINT ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     machine = EVM("osaka", gas_limit=ENDLESS * 2)
     machine.set_account(A, balance=10**18)
     machine.set_account(C, code=LOOP)
@@ -409,7 +410,7 @@ def test_a_run_ends_with_its_time(endless: EVM, on_main_thread: bool) -> None:
     assert time.monotonic() - started < MAX_WAIT
     assert isinstance(errors[0], SimulationError)
     assert "timeout = 0.1s" in str(errors[0])
-    assert endless.nonce(A) in (0, 1)  # a short run may end before its time is looked at
+    assert endless.nonce(A) in (0, 1)  # a short execution may end before the time limit is checked
     assert endless.call(A, timeout=10).success
 
 

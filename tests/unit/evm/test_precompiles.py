@@ -1,4 +1,4 @@
-"""Precompiles in Python: the results of calls, and access to the state."""
+"""Tests of precompiles in Python: results of calls, and access to the state."""
 
 import copy
 
@@ -13,7 +13,9 @@ SENDER = "0x" + "11" * 20
 
 
 def forwarder(op: str) -> bytes:
-    """Code that hands its call data to the precompile and returns the flag and 32 bytes of it."""
+    """Returns code that passes its call data to the precompile and returns the success flag and 32
+    bytes.
+    """
     value = "5f" if op == "f1" else ""
     return bytes.fromhex(f"365f5f3760205f365f{value}73{TARGET.hex()}5a{op}" + "60205260405ff3")
 

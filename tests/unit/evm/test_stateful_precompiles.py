@@ -1,4 +1,4 @@
-"""Precompiles in Python that read and write the state inside the run's journal."""
+"""Tests of precompiles in Python that read and write the journaled state."""
 
 import pickle
 from typing import Any
@@ -14,7 +14,7 @@ CALLER = b"\xaa" * 20
 
 
 def calling(op: str, ending: str = "5f5260205ff3") -> bytes:
-    """Code that calls the precompile, then returns the flag (or ends otherwise)."""
+    """Returns code that calls the precompile and returns the success flag, or ends otherwise."""
     value = "6003" if op in ("f1", "f2") else ""
     return bytes.fromhex(f"5f5f5f5f{value}73{TARGET.hex()}5a{op}" + ending)
 
@@ -124,7 +124,7 @@ def test_the_message_is_known(op: str, value: int, caller: bytes) -> None:
 
 
 def test_charged_access_costs_what_opcodes_cost() -> None:
-    """The same reads, writes and logs as bytecode, in the same order."""
+    """Compares with bytecode that makes the same reads, writes and logs in the same order."""
 
     def body(call: PrecompileCall) -> None:
         call.load(1)

@@ -1,4 +1,4 @@
-"""Rules of a machine that can be switched off, each by name."""
+"""Tests of validity rules that a machine can skip."""
 
 import copy
 import pickle
@@ -10,7 +10,7 @@ from fastevm.errors import InvalidTransaction
 
 SENDER, TARGET = "0x" + "11" * 20, "0x" + "aa" * 20
 LARGE = 0x6001
-CREATES = bytes.fromhex("6160015ff3")  # 24,577 zeros as code
+CREATES = bytes.fromhex("6160015ff3")  # creates a contract of 24,577 zeros
 
 
 def refused(evm: EVM, code: str, **terms: object) -> None:

@@ -1,4 +1,6 @@
-"""The types of `EVM.transact` follow from its fields; the chain id is the machine's."""
+"""Tests that the type of `EVM.transact` follows from its fields, and the chain id from the
+machine.
+"""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ L1_PRICE, MINIMUM_FEE, LEVEL = 1_679_857, 20_000_000, 1
 
 
 def arbitrum_block(index: int, version: int = 61) -> dict[str, Any]:
-    """Block ``index`` of the endpoint; the head is the recorded one."""
+    """Returns block ``index`` of the endpoint. The head has the recorded header."""
     info = HeaderInfo.of(RECORDED)
     mixed = info._replace(l1_number=L1_FIRST + index, arbos_version=version).mix_hash()
     own = {

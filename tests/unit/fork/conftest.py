@@ -1,4 +1,4 @@
-"""A fake endpoint for each test, and sources of it that wait briefly."""
+"""Provides a fake endpoint for each test, and sources that wait briefly."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ def endpoint() -> Iterator[FakeEndpoint]:
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test reads or writes the cache of the user."""
+    """Gives each test a separate cache folder, not the user's."""
     folder = tmp_path / "fork-cache"
     monkeypatch.setenv("FASTEVM_FORK_CACHE", str(folder))
     return folder
@@ -28,7 +28,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def source_of(endpoint: FakeEndpoint) -> Iterator[Callable[..., RemoteSource]]:
-    """A source of the fake endpoint, without a cache by default, with short waits."""
+    """Creates sources of the fake endpoint, by default without a cache and with short delays."""
     opened: list[RemoteSource] = []
 
     def open_one(block: Any = "latest", **options: Any) -> RemoteSource:

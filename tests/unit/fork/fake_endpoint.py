@@ -1,4 +1,4 @@
-"""An endpoint over real HTTP whose state, abilities and faults a test chooses."""
+"""An HTTP endpoint whose state, capabilities and faults a test chooses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RpcError(Exception):
 
 @dataclass
 class HttpFault:
-    """Instead of an answer: a status with a body, or (status 0) a cut connection."""
+    """Replaces an answer by a status with a body, or (status 0) by a closed connection."""
 
     status: int
     body: bytes = b""
@@ -50,11 +50,11 @@ def block(number: int, branch: int = 0) -> dict[str, Any]:
 
 
 class FakeEndpoint:
-    """A node with one state for all blocks; ``bodies`` holds every request that came.
+    """A node with one state for all blocks. ``bodies`` has every request.
 
-    ``methods``: further methods by name; ``refused``: names that are not served. ``faults`` come
-    first, one for each request. ``batch_limit``: a larger batch is refused as such. ``by_number``:
-    the block is named by number only. ``tamper``: may change an answer's objects before they go.
+    ``methods``: further methods by name; ``refused``: names that are not served. ``faults`` replace
+    the first answers, one per request. ``batch_limit``: larger batches are refused. ``by_number``:
+    accepts block numbers only. ``tamper`` may change an answer before it is sent.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class FakeEndpoint:
         self._server.server_close()
 
     def asked(self, method: str) -> list[Any]:
-        """The parameters of all calls of a method."""
+        """Returns the parameters of all calls of a method."""
         return [call["params"] for call in self.calls() if call["method"] == method]
 
     def calls(self) -> list[Any]:
@@ -105,7 +105,7 @@ class FakeEndpoint:
         if len(asked) > self.batch_limit:
             error = {"code": -32600, "message": f"batch too large, max {self.batch_limit}"}
             return {"jsonrpc": "2.0", "id": None, "error": error}
-        return [self._one(item) for item in reversed(asked)]  # the order is free
+        return [self._one(item) for item in reversed(asked)]  # JSON-RPC allows any order in a batch
 
     def _one(self, asked: Any) -> Any:
         head = {"jsonrpc": "2.0", "id": asked["id"]}
@@ -214,9 +214,10 @@ class FakeEndpoint:
 
 
 class Ways:
-    """Methods beyond the standard ones, which a test adds to ``FakeEndpoint.methods``.
+    """Methods beyond the standard ones, for ``FakeEndpoint.methods``.
 
-    ``touched``: what every call touches. ``wrong``: added to values that these methods give.
+    ``touched``: the accounts and slots that every call accesses. ``wrong``: added to the values
+    that these methods return.
     """
 
     def __init__(self, fake: FakeEndpoint) -> None:

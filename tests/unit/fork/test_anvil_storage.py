@@ -1,4 +1,4 @@
-"""Values that anvil cached for a fork are used if they are of the same block."""
+"""Tests that anvil's cached values are used if they belong to the same block."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Open = Callable[..., RemoteSource]
 
 
 def content(**environment: Any) -> dict[str, Any]:
-    """As anvil 1.7.1 writes it."""
+    """Returns a file as anvil 1.7.1 writes it."""
     return {
         "meta": {
             "block_env": {

@@ -1,4 +1,4 @@
-"""Forks of Arbitrum: rules by the version in the header, numbers of L1, views of precompiles."""
+"""Tests of forks of Arbitrum: rules by the version in the header, L1 numbers, precompiles."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_simulations_continue_with_the_next_block_of_l1(endpoint: ArbitrumEndpoi
 
 
 def test_the_reader_of_slots_pays_nothing_for_l1(endpoint: ArbitrumEndpoint) -> None:
-    """A call with a limit of gas would otherwise pay for its data on L1, too."""
+    """With a gas limit, a call would also pay for its data on L1."""
     seen: list[Any] = []
 
     def simulated(payload: Any, at: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The block of a fork as people write it."""
+"""Tests of the block of a fork in every form that users write."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""A source with a cache: no value is requested twice; offline, errors name missing values."""
+"""Tests that a cached value is not requested again, and that errors offline name the missing
+value.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +29,7 @@ def test_values_are_asked_once_for_all_processes(endpoint: FakeEndpoint, source_
     endpoint.forget()
     second = source_of(10, cache=True)
     assert second.fetch(WANTED) == first
-    assert len(endpoint.bodies) == 1  # the block
+    assert len(endpoint.bodies) == 1  # only the block was requested
     assert second.counters.hits == 4
 
 
@@ -71,7 +73,7 @@ def test_values_of_a_development_chain_never_come_from_the_disk(
     for value in (12, 13):
         endpoint.slots[(TOKEN, 1)] = value  # without a block
         assert source_of(chosen, cache=cache).fetch(WANTED).slots[(TOKEN, 1)] == value
-    if folder == "own" and chosen != -1:  # offline it is another block
+    if folder == "own" and chosen != -1:  # offline, ``-1`` means another block
         offline = source_of(chosen, cache=cache, offline=True)
         assert offline.fetch(WANTED).slots[(TOKEN, 1)] == 13
 

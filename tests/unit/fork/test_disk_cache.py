@@ -1,4 +1,6 @@
-"""The cache on disk: values by block hash, shared, durable, bounded, and never in the way."""
+"""Tests that the disk cache is shared, durable and bounded, and that its errors never stop a
+fork.
+"""
 
 import os
 import signal
@@ -110,7 +112,7 @@ def test_the_blocks_used_longest_ago_are_deleted_first(tmp_path: Path) -> None:
     slots = {(TOKEN, slot): 2**255 for slot in range(3_000)}
     for number in (1, 2, 3):
         cache.put(key(cache, number), Found(slots=slots))
-    key(cache, 1)  # used again
+    key(cache, 1)  # marks the block as recently used
     before = cache.stats()["bytes"]
     assert cache.evict(before * 5 // 6) == 1
     assert cache.stats()["bytes"] < before * 5 // 6
@@ -125,7 +127,8 @@ def test_the_file_stays_below_its_limit(tmp_path: Path) -> None:
     slots = {(os.urandom(20), slot): 2**255 for slot in range(5_000)}
     for number in range(20):
         cache.put(key(cache, number), Found(slots=slots))
-    assert cache.stats()["bytes"] < 5_000_000  # of 10 MB; the size is looked at now and then
+    # 10 MB were written; the size is only checked now and then
+    assert cache.stats()["bytes"] < 5_000_000
     assert cache.get(key(cache, 19), [], [next(iter(slots))]).slots
     cache.close()
 
@@ -137,7 +140,7 @@ def test_an_export_can_be_imported_elsewhere(cache: DiskCache, tmp_path: Path) -
     with pytest.raises(FileExistsError):
         cache.export(tmp_path / "out")
     other = DiskCache(tmp_path / "other")
-    other.put(key(other, 3), VALUES)  # so that keys differ
+    other.put(key(other, 3), VALUES)  # so that the keys of both files differ
     assert other.import_from(tmp_path / "out") == 1
     assert other.import_from(tmp_path / "out") == 0
     assert everything(other, key(other, 10)) == VALUES

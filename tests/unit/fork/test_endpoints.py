@@ -1,4 +1,4 @@
-"""Transport: batches, limits, retries, several addresses, and answers that are none."""
+"""Tests of requests: batches, limits, retries, several URLs, and invalid answers."""
 
 import os
 import threading
@@ -181,7 +181,7 @@ def test_without_a_limit_calls_are_not_held_back(asking: Make) -> None:
 def test_a_batch_above_the_quota_is_split_at_once(
     endpoint: FakeEndpoint, asking: Make, as_status: bool
 ) -> None:
-    """Repeated whole it would never pass: here no body of more than 16 calls does."""
+    """The whole batch would never succeed: the endpoint refuses bodies of more than 16 calls."""
     real, sizes = endpoint.answer, []
 
     def metered(asked: Any) -> Any:
@@ -203,7 +203,9 @@ def test_a_batch_above_the_quota_is_split_at_once(
 def test_a_quota_below_the_assumed_one_is_learned(
     endpoint: FakeEndpoint, asking: Make, units: int
 ) -> None:
-    """40 calls of 20 units at a bucket of ``units``, which the clock does not fill."""
+    """Sends 40 calls of 20 units with a bucket of ``units``. The clock does not refill the
+    bucket.
+    """
     real, left = endpoint.answer, [float(units)]
     refused = []
 
@@ -213,7 +215,7 @@ def test_a_quota_below_the_assumed_one_is_learned(
             left[0] -= price
             return real(asked)
         refused.append(price)
-        left[0] = units  # by the next request
+        left[0] = units  # before the next request
         return {"id": None, "error": {"code": 429, "message": "rate limit exceeded"}}
 
     endpoint.answer = metered  # type: ignore[method-assign]
@@ -254,7 +256,7 @@ def test_another_address_takes_over_at_once(endpoint: FakeEndpoint, asking: Make
         for _ in range(6):
             endpoints.ask([CHAIN_ID])
         assert time.monotonic() - began < MAX_WAIT
-        assert len(endpoint.bodies) == 1  # then it is left alone
+        assert len(endpoint.bodies) == 1  # then the URL is avoided
     finally:
         other.close()
 
@@ -338,7 +340,7 @@ def test_answers_are_read_up_to_a_limit(
     endpoint: FakeEndpoint, asking: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint.methods["eth_getBalance"] = lambda *_: "0x" + "1" * 2_000
-    # the server may reset a connection that is closed
+    # the server may reset a connection that it closes
     endpoints = asking(retries=5, timeout=MAX_WAIT)
     for item in endpoints._all:
         item._options["max_answer"] = 10_000
@@ -379,7 +381,7 @@ def test_a_forked_process_uses_connections_of_its_own(endpoint: FakeEndpoint, as
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/v2/SECRETKEY0123456789", "http://no.invalid"])
 def test_an_address_where_nobody_listens_fails_at_once(asking: Make, url: str) -> None:
-    """Without a second attempt, whose pause would be a minute here."""
+    """No second attempt: its pause would be a minute here."""
     with pytest.raises(ForkError, match=r"127\.0\.0\.1:1|no\.invalid") as caught:
         asking(url, backoff=60.0).ask([CHAIN_ID])
     assert "SECRET" not in str(caught.value)
@@ -397,6 +399,6 @@ def test_one_that_answered_before_is_waited_for(endpoint: FakeEndpoint, asking: 
     endpoints = asking(retries=1, backoff=0.01)
     endpoints.ask([CHAIN_ID])
     endpoint.close()
-    endpoints._all[0].close()  # the connection that is still open
+    endpoints._all[0].close()  # closes the connection that is still open
     with pytest.raises(ForkError, match=r"after 2 attempts"):
         endpoints.ask([CHAIN_ID])

@@ -1,4 +1,6 @@
-"""Few round trips: each way to ask is tried once, remembered, and dropped when it is wrong."""
+"""Tests that each method of reading is tried once, remembered, and dropped if its values are
+wrong.
+"""
 
 from collections.abc import Callable
 
@@ -19,7 +21,7 @@ Open = Callable[..., RemoteSource]
 
 @pytest.fixture
 def ways(endpoint: FakeEndpoint) -> Ways:
-    """Two contracts with 100 slots each; a call touches ten of both."""
+    """Two contracts with 100 slots each. A call accesses ten slots of both."""
     for address in (TOKEN, POOL):
         endpoint.accounts[address] = RemoteAccount(3, 1, bytes([0x60]) * 3000)
         endpoint.slots.update({((address, slot), slot * 7 + 1) for slot in range(100)})
@@ -45,7 +47,8 @@ def test_a_call_costs_one_round_trip_where_prestates_are_traced(
     assert len(found.slots) == 20
     assert found.slots[(POOL, 9)] == 64
     source.fetch(Wanted(accounts={b"\x01" * 20}, calls=[CALL]))
-    assert len(endpoint.asked("eth_createAccessList")) == 1  # nobody asks for less any more
+    # access lists are not requested any more
+    assert len(endpoint.asked("eth_createAccessList")) == 1
 
 
 def test_a_call_costs_two_round_trips_on_standard_methods(
@@ -123,7 +126,7 @@ def test_many_slots_come_in_one_call_once_its_way_is_known(
     ways.serve(method)
     source = source_of(10)
     low = {(item, slot) for item in (TOKEN, POOL) for slot in range(40)}
-    for part in range(3):  # each way is tried with the slots of one fetch
+    for part in range(3):  # each fetch tries one method
         source.fetch(Wanted(slots={(item, slot + part * 100) for item, slot in low}))
     assert able(source, capability) is True
     endpoint.forget()
@@ -177,7 +180,7 @@ def test_a_code_that_is_known_is_not_sent_again(
     ways.serve("eth_getAccount")
     source = source_of(10)
     source.fetch(Wanted(accounts={TOKEN, POOL}))
-    source.at(11).fetch(Wanted(accounts={TOKEN}))  # tries the hash beside the reads
+    source.at(11).fetch(Wanted(accounts={TOKEN}))  # requests the code hash in addition to the code
     endpoint.forget()
     assert source.at(12).fetch(Wanted(accounts={TOKEN})).accounts[TOKEN] == endpoint.accounts[TOKEN]
     assert not endpoint.asked("eth_getCode")

@@ -1,4 +1,4 @@
-"""Calls of Base's tokens on remote state: their slots come together, in few round trips."""
+"""Tests that calls of Base's tokens on remote state fetch their slots in few round trips."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .fake_endpoint import FakeEndpoint
 
 
 def served(token: Tokens) -> FakeEndpoint:
-    """An endpoint with the state of a token."""
+    """Returns an endpoint with the state of a token."""
     fake = FakeEndpoint()
     state = token.evm.state
     for address in state.addresses():
@@ -54,7 +54,9 @@ def endpoint(token: Tokens) -> Iterator[FakeEndpoint]:
 
 
 def trips(endpoint: FakeEndpoint, token: Tokens, data: bytes, sender: bytes = ALICE) -> int:
-    """The round trips of a call on a new fork, whose result is that on the whole state."""
+    """Returns the round trips of a call on a new fork. Its result must equal that on the whole
+    state.
+    """
     evm = EVM.fork(endpoint.url, cache=False, hardfork="denim")
     endpoint.forget()
     found = evm.call(token.token, data, sender=sender)

@@ -1,4 +1,4 @@
-"""Values of a block that the endpoint leaves behind while they are read."""
+"""Tests of reads during which the endpoint mines its next block."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ WANTED = Wanted({ALICE}, {(TOKEN, 1)})
 
 
 class Mining:
-    """anvil, which makes a block in front of the first read and tells it three questions later."""
+    """anvil, which mines a block before the first read and reports it three requests later."""
 
     def __init__(self, fake: FakeEndpoint, *, mines: bool) -> None:
         self.fake, self.mines, self.asked = fake, mines, 0
@@ -85,11 +85,13 @@ def test_a_node_that_makes_no_block_is_asked_twice_more(
 def test_a_head_that_changes_during_the_check_is_noticed(
     endpoint: FakeEndpoint, source_of: Open
 ) -> None:
-    """anvil runs the check on the state of the old block then, which has no hash of the next."""
+    """anvil then runs the check on the state of the old block, which lacks the hash of the next
+    block.
+    """
     mining = Mining(endpoint, mines=True)
 
     def hash_in_old_state(call: Any, at: str, overrides: Any, block: Any) -> str:
-        mining.asked = 3  # the next head is that of the new block
+        mining.asked = 3  # the next request for the head returns the new block
         return "0x" + keccak256(str(HEAD + 1).encode()).hex()
 
     endpoint.methods["eth_call"] = hash_in_old_state

@@ -1,4 +1,4 @@
-"""The bar: on a terminal that waits longer than a second, and nowhere else."""
+"""Tests that the bar is shown only on a terminal, after a second."""
 
 import io
 import sys

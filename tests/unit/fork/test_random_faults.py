@@ -1,4 +1,4 @@
-"""Random faults of every kind, one after the other: values are right, or there is an error."""
+"""Tests that random faults lead to right values or to an error."""
 
 import json
 import random
@@ -33,7 +33,7 @@ def fault(rng: random.Random) -> HttpFault:
 
 
 def tampered(rng: random.Random, answer: Any) -> Any:
-    """A batch that lacks answers, or in which some are refused for a while."""
+    """Returns a batch without some of its answers, or with temporary errors."""
     if not isinstance(answer, list) or rng.random() < 0.6:
         return answer
     error = {"code": 429, "message": "slow down: too many requests"}

@@ -1,4 +1,4 @@
-"""The rate limit of an endpoint: unknown until it refuses a request, and then learned."""
+"""Tests that the rate limit of an endpoint is learned from its refusals."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ RATE = 100.0
 
 
 class Clock:
-    """Seconds that pass only when a test says so."""
+    """A clock that only the test advances."""
 
     now = 1_000.0
 

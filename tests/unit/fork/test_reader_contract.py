@@ -1,4 +1,4 @@
-"""The reader: it gives every slot of a list, on every fork that clients simulate."""
+"""Tests that the reader contract returns every listed slot on every fork."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Keys of providers stay out of every text."""
+"""Tests that API keys appear in no text."""
 
 import pytest
 

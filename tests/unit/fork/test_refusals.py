@@ -1,4 +1,4 @@
-"""The meaning of endpoints' errors, by their texts."""
+"""Tests of the classification of endpoints' errors by their texts."""
 
 import pytest
 

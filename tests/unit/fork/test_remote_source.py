@@ -1,4 +1,4 @@
-"""A remote source: its block, its values, and its errors."""
+"""Tests of a remote source: block, values and errors."""
 
 from collections.abc import Callable
 from typing import Any

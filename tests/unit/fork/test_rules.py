@@ -1,4 +1,4 @@
-"""The rules of a remote chain."""
+"""Tests of the rules of a remote chain."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Chains of the ZK Stack are refused with a sentence."""
+"""Tests that chains of the ZK Stack are refused with an explanation."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""titanoboa on fastevm, where it is installed: `make ecosystem` does that."""
+"""Tests of titanoboa on fastevm, if installed (`make ecosystem`)."""
 
 from io import StringIO
 from typing import Any
@@ -143,7 +143,7 @@ def test_a_deal_finds_the_balances_of_a_token(env: Any) -> None:
     token = boa.loads(TOKEN)
     boa.deal(token, env.eoa, 7)
     assert (token.balanceOf(env.eoa), token.totalSupply()) == (7, 7)
-    assert "balanceOf={}" in repr(token)  # which shows what code filled
+    assert "balanceOf={}" in repr(token)  # the repr shows storage that the code has read
     with pytest.raises(ValueError, match="Function balanceOf not found"):
         boa.deal(boa.loads(SOURCE), env.eoa, 7)
 
@@ -188,4 +188,4 @@ def test_precompiles_in_python_run(env: Any, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(boa.BoaError):
         contract.half(83)
     del py_evm._precompiles[place.canonical_address]
-    assert contract.half(84) == 0  # nobody is there
+    assert contract.half(84) == 0  # there is no code at the address

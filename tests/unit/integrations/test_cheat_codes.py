@@ -1,4 +1,4 @@
-"""Cheat codes from Python and from contracts."""
+"""Tests of cheat codes called from Python and from contracts."""
 
 import pytest
 

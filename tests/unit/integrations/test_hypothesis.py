@@ -1,4 +1,4 @@
-"""Stateful property tests: seeded bugs, isolation, reproduction files."""
+"""Tests of stateful property tests: seeded bugs, isolation, reproduction files."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ CODE = "0x5f54600101805f555f5260205ff3"  # adds one to slot 0 and returns it
 
 
 def fails(machine: type[Any], **changes: Any) -> None:
-    """Runs a machine that must fail."""
+    """Runs a state machine that must fail."""
     chosen: dict[str, Any] = {
         "max_examples": 30, "deadline": None, "database": None, "derandomize": True,
         "suppress_health_check": list(HealthCheck), "phases": (*SEARCH, Phase.shrink),
@@ -115,7 +115,7 @@ def test_a_file_needs_nothing_but_itself(tmp_path: Path, capsys: Any) -> None:
 
 
 def only(folder: Path) -> Path:
-    """The single file of a folder."""
+    """Returns the only file of a folder."""
     (found,) = folder.iterdir()
     return found
 

@@ -1,4 +1,6 @@
-"""A node inside the process answers like one behind a socket, and ends with its last reference."""
+"""Tests that a node inside the process answers like a remote one and ends with its last
+reference.
+"""
 
 import gc
 import json

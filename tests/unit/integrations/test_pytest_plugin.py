@@ -1,4 +1,4 @@
-"""The pytest plugin in sessions of its own: fixtures, isolation by scope, gas report."""
+"""Tests of the pytest plugin in separate sessions: fixtures, isolation, gas report."""
 
 import json
 import re
@@ -21,14 +21,14 @@ COUNTER = "5f54600101805f555f5260205ff3"  # adds one to slot 0 and returns it
 
 @pytest.fixture
 def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A folder for test files; sessions run in a separate process."""
+    """Returns a folder for test files. Sessions run in a separate process."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function")
     return pytester
 
 
 def run(session: pytest.Pytester, *options: str) -> pytest.RunResult:
-    """Run a session with the plugin, as the entry point loads it or by its name."""
+    """Runs a session with the plugin, loaded by its entry point or by name."""
     loaded = "fastevm" in session.run(sys.executable, "-m", "pytest", "--help").stdout.str()
     by_name = () if loaded else ("-p", "fastevm.integrations.pytest_plugin")
     return session.runpytest_subprocess(*by_name, *options, timeout=MAX_WAIT)
@@ -289,7 +289,7 @@ def test_nothing_heavy_is_loaded_for_tests_that_want_nothing() -> None:
     assert done.stdout == "[]\n"
 
 
-# Two functions by the ABI; a() writes a slot, everything else reverts.
+# The ABI has two functions: a() writes a slot, the other one reverts.
 RUNTIME = "5f3560e01c630dbe671f146011575f5ffd5b60015f5500"
 ARTIFACT = {
     "contractName": "Pair",

@@ -1,4 +1,4 @@
-"""Invalid reproduction files: errors name the fault."""
+"""Tests that errors of invalid reproduction files name the fault."""
 
 import sys
 from pathlib import Path

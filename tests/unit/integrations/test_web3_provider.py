@@ -1,4 +1,4 @@
-"""web3.py on a node inside the process: blocking, asynchronous, with subscriptions, in batches."""
+"""Tests of web3.py on a node inside the process: blocking, asynchronous, subscriptions, batches."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,4 @@
-"""Development accounts are those that every wallet derives from the same words."""
+"""Tests that development accounts are those that wallets derive from the same words."""
 
 import pytest
 from eth_account import Account

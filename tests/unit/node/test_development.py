@@ -1,4 +1,6 @@
-"""Control of a development chain: time, accounts and heads; pre-confirmations stay valid."""
+"""Tests of changes to a development chain: time, accounts and heads. Pre-confirmations stay
+valid.
+"""
 
 import asyncio
 import time
@@ -50,7 +52,7 @@ def payment(node: Node, nonce: int, value: int = 5) -> bytes:
 
 
 def promised(node: Node, count: int) -> list[bytes]:
-    """Submit payments and wait until they are pre-confirmed."""
+    """Submits payments and waits until they are pre-confirmed."""
     hashes = [node.submit(payment(node, nonce)) for nonce in range(count)]
     deadline = time.monotonic() + MAX_WAIT
     while len(node.pending().transactions) < count:
@@ -194,7 +196,7 @@ def test_a_return_weighs_the_blocks_and_transactions_that_it_takes_back(node: No
     control(node).mine(3)
     assert control(node).weight_since(number, 10) == 3
     assert control(node).weight_since(number, 2) == 2
-    assert control(node).weight_since(number + 1, 10) == 0  # there is none
+    assert control(node).weight_since(number + 1, 10) == 0  # there is no such snapshot
 
 
 def test_a_return_to_a_block_that_is_not_below_the_head_weighs_the_limit(node: Node) -> None:

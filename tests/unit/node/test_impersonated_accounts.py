@@ -1,4 +1,4 @@
-"""Transactions without a signature: executed, kept, and taken from nobody else."""
+"""Tests of unsigned transactions: executed, stored, and refused from other senders."""
 
 from pathlib import Path
 

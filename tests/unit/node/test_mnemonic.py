@@ -1,4 +1,4 @@
-"""Mnemonics: the word list, the checksum and random mnemonics."""
+"""Tests of mnemonics: the word list, the checksum and random mnemonics."""
 
 import hashlib
 
@@ -42,7 +42,7 @@ def test_random_mnemonics_are_valid_for_other_wallets(count: int) -> None:
     words = random_mnemonic(count)
     check_mnemonic(words)
     Account.enable_unaudited_hdwallet_features()
-    account = Account.from_mnemonic(words)  # checks the checksum as well
+    account = Account.from_mnemonic(words)  # also checks the checksum
     assert bytes.fromhex(account.address[2:]) == dev_accounts(1, words)[0].address
     assert random_mnemonic(count) != words
 

@@ -1,4 +1,4 @@
-"""The prepared next block: it becomes the mined block, or is dropped."""
+"""Tests that mining reuses the prepared next block, or drops it."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ CHANGES: dict[str, Callable[[Node], object]] = {
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The attempts of the blocks that a producer opened itself."""
+    """Collects the attempts of the blocks that a producer opened itself."""
     attempts: list[int] = []
     usual = block_producer.open_child_block
 
@@ -61,7 +61,7 @@ def test_what_was_looked_at_is_sealed(nodes: tuple[Node, Node], opened: list[int
         other.submit(payment(other, nonce))
     assert len(opened) == 3
     assert looking.chain.head == other.chain.head
-    assert pending.layer.balance(BOB) == 10  # as it was before the third
+    assert pending.layer.balance(BOB) == 10  # the balance before the third payment
 
 
 @pytest.mark.parametrize("change", CHANGES)

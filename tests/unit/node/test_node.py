@@ -1,4 +1,4 @@
-"""A development node: slices become blocks, pending is the newest, refusals change nothing."""
+"""Tests that slices of a development node become blocks, and that refusals change nothing."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Development chains of the OP stack: their genesis, their predeploys, their way through a kill."""
+"""Tests of development chains of the OP stack: genesis, predeploys, and recovery after a kill."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ MANUAL = {"mining": Mining.MANUAL, "timestamp": START}
 
 
 def ask(node: Node, to: bytes, signature: str, arguments: bytes = b"") -> int:
-    """The first word of a contract's answer on the newest state."""
+    """Returns the first word of a contract's answer on the newest state."""
     evm = EVM()
     evm.state = node.chain.layer_of(node.chain.head.hash)
     result = evm.call(to, keccak256(signature.encode())[:4] + arguments)
@@ -46,7 +46,7 @@ def ask(node: Node, to: bytes, signature: str, arguments: bytes = b"") -> int:
 
 @pytest.mark.parametrize("fork", OP_FORK_NAMES)
 def test_the_witness_of_an_empty_block_verifies_it(fork: str) -> None:
-    """Its header may commit to the storage of an account that the block does not read."""
+    """The header may commit to the storage of an account that the block does not read."""
     node = dev_node(op_fork=fork, **MANUAL)
     (block,) = node.mine(1)
     chain = node.chain
@@ -100,7 +100,7 @@ def test_the_oracle_knows_the_fork_and_the_fee(fork: str) -> None:
     words = (32).to_bytes(32, "big") + len(raw).to_bytes(32, "big") + raw.ljust(224, b"\0")
     reported = ask(node, GAS_PRICE_ORACLE, "getL1Fee(bytes)", words)
     schedule = node.chain.schedule_of(block.hash)
-    # The oracle adds the size of a signature: 68 bytes.
+    # The oracle adds 68 bytes for a signature.
     least = l1_data_fee_of(raw, known, schedule)[0]
     assert least < reported < 2 * least
 

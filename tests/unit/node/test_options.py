@@ -1,4 +1,4 @@
-"""Command line options that a node's chain follows."""
+"""Tests of the command-line options of a node's chain."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""A chain goes on from its dump: state, blocks, receipts and senders are there."""
+"""Tests that a chain continues from its dump, with state, blocks, receipts and senders."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ from fastevm.node.saved_state import packed_state
 
 ALICE, BOB = b"\xa1" * 20, b"\xb0" * 20
 FEES = {"chain_id": DEV_CHAIN_ID, "max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 1}
-# Logs its 32 bytes of memory under topic 1, sets slot 1 to 42, and has no code.
+# Logs 32 bytes of memory under topic 1, sets slot 1 to 42, and deploys no code.
 CREATION = bytes.fromhex("602a6000526001602060" + "00a1602a60015560006000f3")
 
 

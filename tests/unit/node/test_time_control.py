@@ -1,4 +1,6 @@
-"""Time on a development chain: offsets, intervals, set times and timestamps, alone and together."""
+"""Tests of time on a development chain: offsets, intervals, set times and timestamps, and
+combinations.
+"""
 
 import time
 
@@ -14,7 +16,7 @@ def node() -> Node:
 
 
 def stamp(node: Node, **options: int) -> int:
-    """The timestamp of the next block, in seconds after the system's clock."""
+    """Returns the timestamp of the next block, in seconds after the system's clock."""
     return node.development.mine(**options)[-1].header.timestamp - int(time.time())
 
 

@@ -1,4 +1,4 @@
-"""Warming up leaves no trace."""
+"""Tests that the warm-up changes nothing."""
 
 from concurrent.futures import ThreadPoolExecutor
 

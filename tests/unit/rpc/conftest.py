@@ -1,4 +1,4 @@
-"""A dispatcher over a node in memory."""
+"""Provides a dispatcher over a node in memory."""
 
 import json
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class Caller:
         self.dispatcher = Dispatcher(context, self.workers, metrics)
 
     async def send(self, body: bytes | str) -> Any:
-        """Return the parsed answer to a raw body, None if there is no answer."""
+        """Returns the parsed answer to a raw body, None if there is no answer."""
         raw = body.encode() if isinstance(body, str) else body
         answer = b"".join(pieces_of(await self.dispatcher.answer(raw)))
         return json.loads(answer) if answer else None

@@ -1,4 +1,4 @@
-"""A node in memory whose blocks, states and receipts a test puts together by hand."""
+"""A node in memory whose blocks, states and receipts a test sets."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ RECORDED_CHAIN_ID = 0xC72DD9D5E883E
 
 
 def recorded_blocks() -> list[Block]:
-    """Return the blocks of the recorded chain from block 1; the file has no genesis block."""
+    """Returns the blocks of the recorded chain from block 1 on. The file has no genesis block."""
     raw = (RECORDED / "chain.rlp").read_bytes()
     blocks, at = [], 0
     while at < len(raw):
@@ -50,7 +50,7 @@ ETHEREUM = {
 
 @dataclass
 class FakeChain:
-    """Blocks by number and hash; layers and receipts where the test gives them."""
+    """Blocks by number and hash, with the layers and receipts that a test sets."""
 
     blocks: list[Block]
     layers: dict[bytes, Layer] = field(default_factory=dict)
@@ -190,7 +190,7 @@ class FakePool:
 
 @dataclass
 class FakeNode:
-    """A node whose pending block and whose answer to a submission the test sets."""
+    """A node whose pending block and submission result a test sets."""
 
     chain: FakeChain
     config: Any = field(
@@ -256,7 +256,7 @@ class FakeNode:
             listener()
 
     def take(self, transaction: Any) -> None:
-        """Tell the listeners of a transaction in the pool."""
+        """Notifies the listeners of a transaction in the pool."""
         for listener in self.transaction_listeners:
             listener(transaction)
 
@@ -289,7 +289,7 @@ class FakeNode:
 
 @dataclass
 class FakeSimulator:
-    """Returns the test's answers, and keeps the requests."""
+    """Returns the test's answers and records the requests."""
 
     result: Any = field(
         default_factory=lambda: CallResult(success=True, output=b"\x01", gas_used=21_000)
@@ -327,7 +327,7 @@ class FakeSimulator:
 
 
 def header(number: int, **fields: Any) -> Header:
-    """Return a header of ``number`` with a separate hash."""
+    """Returns a header of ``number`` with a distinct hash."""
     return Header(number=number, timestamp=10 * number, **fields)
 
 

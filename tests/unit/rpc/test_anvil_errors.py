@@ -1,4 +1,4 @@
-"""Texts of reverts and halts, as recorded from anvil 1.7.1."""
+"""Tests of messages of reverts and halts, as recorded from anvil 1.7.1."""
 
 import pytest
 from eth_abi import encode
@@ -24,7 +24,7 @@ WORD = bytes(31)
         (OWN + b"\xff\x80", "execution reverted: custom error 0xdeadbeef: ff80"),
         (ERROR, "execution reverted: custom error 0x08c379a0"),
         (
-            bytes.fromhex("e0a89a3a") + WORD + b"\x65",  # all of it is UTF-8
+            bytes.fromhex("e0a89a3a") + WORD + b"\x65",  # the whole data are valid UTF-8
             "execution reverted: custom error 0xe0a89a3a: " + "\0" * 31 + "e",
         ),
         (b"abc", "execution reverted: abc"),

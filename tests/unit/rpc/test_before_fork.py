@@ -1,4 +1,4 @@
-"""A chain that begins at a fork: the upstream answers for the fork's block and those before it."""
+"""Tests that the upstream answers for blocks up to the fork block."""
 
 import asyncio
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ LATEST, EARLIEST = "latest", "earliest"
 
 @dataclass
 class FakeHistory:
-    """An upstream whose blocks 90 and 120 have hashes and a transaction each."""
+    """An upstream whose blocks 90 and 120 have a hash and a transaction each."""
 
     number: int = FORK
     asked: list[tuple[str, list[Any]]] = field(default_factory=list)
@@ -35,7 +35,7 @@ class FakeHistory:
 
     def request(self, method: str, params: Sequence[Any]) -> Any:
         with pytest.raises(RuntimeError):
-            asyncio.get_running_loop()  # never on the event loop
+            asyncio.get_running_loop()  # must not run on the event loop
         self.asked.append((method, list(params)))
         answer = self.answers.get(method, f"{method} upstream")
         if isinstance(answer, Exception):
@@ -58,7 +58,7 @@ def hash_of_fork() -> bytes:
 
 
 def forked_node(*logs: tuple[Log, ...]) -> FakeNode:
-    """A node that has built a block with each of the logs on the fork's."""
+    """Returns a node with a block above the fork block for each tuple of logs."""
     chain = FakeChain([fork_block()])
     for number, of_block in enumerate(logs, FORK + 1):
         fields = {"parent_hash": chain.head.hash, "logs_bloom": bloom_of(of_block)}

@@ -1,4 +1,4 @@
-"""The block parameter in all its forms."""
+"""Tests of every form of the block parameter."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Contracts of artifact files are found by their code, and instructions have source lines."""
+"""Tests that contracts are found by their code, and instructions have source lines."""
 
 import json
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_the_folders_of_compilers_are_read_once_they_exist(tmp_path: Path) -> No
     files = ContractFiles(default_directories(root=tmp_path), clock=lambda: times[0])
     assert files.find(BODY) is None
     write(tmp_path, "Vault", "0x" + BODY.hex())
-    assert files.find(BODY) is None  # the last look was a moment ago
+    assert files.find(BODY) is None  # the last scan was too recent
     times[0] = 1.5
     known = files.find(BODY)
     assert known is not None and known.name == "Vault"
@@ -113,11 +113,11 @@ def test_changed_files_are_read_again(tmp_path: Path) -> None:
     times[0] = 3.0
     assert files.find(BODY) is None
     assert files.counts() == {tmp_path / "out": 0}
-    assert files.find(other) == found  # deployed before it was removed
+    assert files.find(other) == found  # the contract was deployed before its file was removed
 
 
 def test_looks_take_a_small_share_of_the_time(tmp_path: Path) -> None:
-    times = iter((0.0, 0.0, 10.0, 100.0, 1000.0, 1000.0))  # the first look takes 10 s
+    times = iter((0.0, 0.0, 10.0, 100.0, 1000.0, 1000.0))  # the first scan takes 10 s
     files = ContractFiles([tmp_path], clock=lambda: next(times))
     assert files.find(BODY) is None
     write(tmp_path, "Vault", "0x" + BODY.hex())
@@ -157,7 +157,7 @@ def test_the_output_of_solc_has_code_and_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_artifacts_of_hardhat_have_lines(tmp_path: Path, version: int) -> None:
-    """Their source maps are in the folder build-info."""
+    """Hardhat stores the source maps in the folder build-info."""
     at = project(tmp_path)
     key = "src/One.sol" if version == 2 else "project/src/One.sol"
     artifact = {"contractName": "One", "sourceName": "src/One.sol", "abi": ABI,
@@ -203,14 +203,14 @@ SOURCE = "contract One {\n    uint x;\n    x = 1;\n}\n"
 
 
 def project(folder: Path) -> int:
-    """Write a source file; the offset of its third line's statement."""
+    """Writes a source file. Returns the offset of the statement in its third line."""
     (folder / "src").mkdir()
     (folder / "src/One.sol").write_text(SOURCE)
     return SOURCE.index("x = 1")
 
 
 def located(folder: Path) -> tuple[str, Any, str]:
-    """Name, location and text of the third instruction of `BODY`."""
+    """Returns name, location and source line of the third instruction of `BODY`."""
     files = ContractFiles([folder])
     contract = files.find(BODY)
     assert contract is not None

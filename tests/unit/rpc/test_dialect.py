@@ -1,4 +1,4 @@
-"""The tables of dialect differences and of errors, row by row."""
+"""Tests every row of the tables of dialects and errors."""
 
 import re
 from pathlib import Path

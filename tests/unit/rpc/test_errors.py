@@ -1,4 +1,4 @@
-"""Errors of a development node, which have different texts."""
+"""Tests of the errors of a development node, which have other texts."""
 
 import pytest
 

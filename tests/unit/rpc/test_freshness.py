@@ -1,4 +1,4 @@
-"""The age limit of pre-confirmed state: served blocks, /readyz, and metrics."""
+"""Tests of the age limit of pre-confirmed state: blocks, /readyz and metrics."""
 
 import time
 

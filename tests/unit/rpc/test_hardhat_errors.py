@@ -1,4 +1,4 @@
-"""Failures of transactions in the words of Hardhat 2.25."""
+"""Tests of failed transactions with Hardhat 2.25's messages."""
 
 import pytest
 from eth_abi import encode

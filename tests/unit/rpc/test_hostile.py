@@ -1,4 +1,4 @@
-"""Whatever arrives, the answer is JSON-RPC, and no handler crashes on the form of its input."""
+"""Tests that every input gets a JSON-RPC answer and crashes no handler."""
 
 import asyncio
 import json
@@ -78,7 +78,7 @@ GENESIS = {"config": {"chainId": 1, "terminalTotalDifficulty": 0, "shanghaiTime"
 
 
 class Probe:
-    """A caller with a separate loop, for tests that hypothesis runs many times."""
+    """A caller with a separate loop, for tests that hypothesis repeats."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -103,7 +103,7 @@ def probe() -> Iterator[Probe]:
 
 
 def check(answer: Any) -> None:
-    """Hold one answer object against JSON-RPC 2.0, section 5."""
+    """Validates an answer object against JSON-RPC 2.0, section 5."""
     assert answer["jsonrpc"] == "2.0"
     assert ("result" in answer) != ("error" in answer)
     assert set(answer) <= {"jsonrpc", "id", "result", "error"}

@@ -1,4 +1,4 @@
-"""Log filters: decoding, blooms, ranges, limits and pre-confirmed logs."""
+"""Tests of log filters: decoding, blooms, ranges, limits and pre-confirmed logs."""
 
 import asyncio
 import threading
@@ -84,7 +84,7 @@ def logged(make_caller: MakeCaller) -> Caller:
 
 
 async def found(caller: Caller, **wanted: Any) -> list[str]:
-    """Return the data of the logs that the filter finds."""
+    """Returns the data of the logs that the filter finds."""
     logs = await caller.result("eth_getLogs", wanted)
     return [bytes.fromhex(entry["data"][2:]).decode() for entry in logs]
 
@@ -326,7 +326,7 @@ async def test_a_query_begins_again_when_its_blocks_leave_the_chain(
 async def test_what_is_quickly_found_is_found_on_the_loop(
     logged: Caller, wanted: LogFilter, is_small: bool
 ) -> None:
-    query_logs(logged.context, LogFilter(first=BlockId(number=0)))  # all are packed now
+    query_logs(logged.context, LogFilter(first=BlockId(number=0)))  # all blocks are packed now
     assert (objects_of_logs(logged.context, wanted) <= LOOP_OBJECTS) is is_small
 
 
@@ -334,7 +334,7 @@ async def test_what_takes_long_is_left_to_a_worker(make_caller: MakeCaller) -> N
     logs = tuple(Log(A, (T1,), bytes(1024)) for _ in range(1_000))
     context = make_caller(node_with_logs((), logs, logs, logs, ())).context
     everything = LogFilter(first=BlockId(number=0))
-    for _ in range(2):  # unread at first, then too long
+    for _ in range(2):  # first not read yet, then too long
         assert objects_of_logs(context, everything) > LOOP_OBJECTS
         query_logs(context, everything)
     assert objects_of_logs(context, LogFilter()) <= LOOP_OBJECTS
@@ -347,7 +347,9 @@ async def test_what_takes_long_is_left_to_a_worker(make_caller: MakeCaller) -> N
 async def test_no_log_is_missing_or_reported_twice_while_blocks_are_sealed(
     make_caller: MakeCaller,
 ) -> None:
-    """Block n and each slice of it have the logs n.0, n.1 ...; a thread seals without end."""
+    """Block n and each of its slices have the logs n.0, n.1 ... A thread seals blocks all the
+    time.
+    """
     node = node_with_logs((), ())
     caller = make_caller(node)
     node.chain.on_head(caller.context.log_index.update)
@@ -366,7 +368,7 @@ async def test_no_log_is_missing_or_reported_twice_while_blocks_are_sealed(
                         receipts=(receipt(*logs[:count]),),
                     )
                 )
-                time.sleep(0.0002)  # so that others see unfinished blocks, however busy it is
+                time.sleep(0.0002)  # lets readers see unfinished blocks, also on a busy machine
             sealed = header(number, parent_hash=parent.hash, logs_bloom=bloom_of(logs))
             block = Block(sealed, (TRANSACTION,))
             node.chain.receipts[block.hash] = (receipt(*logs),)
@@ -379,7 +381,7 @@ async def test_no_log_is_missing_or_reported_twice_while_blocks_are_sealed(
         for _ in range(10_000):
             if pre_confirmed >= 50 and node.chain.head.number >= 50:
                 break
-            await asyncio.sleep(0.0001)  # the other thread's turn
+            await asyncio.sleep(0.0001)  # lets the other thread run
             first = max(node.chain.head.number - 20, 2)
             names = await found(caller, fromBlock=hex(first), toBlock="pending")
             numbers = sorted({int(name.split(".")[0]) for name in names})

@@ -1,7 +1,4 @@
-"""Freed memory serves again: large answers do not ask the system for every page each time.
-
-What is free for long goes back.
-"""
+"""Tests that large answers reuse freed memory, and that memory free for long is returned."""
 
 import os
 import platform
@@ -29,7 +26,7 @@ for _ in range(50):
 print(once, faults() - first)
 """
 
-# Pieces of a megabyte between small ones that stay, larger than those of Python's own allocator.
+# Allocates pieces of a megabyte between small ones that stay.
 SCATTERED = """
 import time
 from fastevm.rpc.memory import MEGABYTE, give_back_freed_memory, keep_freed_memory, resident
@@ -56,7 +53,7 @@ def test_large_pieces_are_cleared_by_the_system_only_once() -> None:
         [sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=True
     )
     once, always = map(int, done.stdout.split())
-    assert always < 5 * once  # without it: fifty times
+    assert always < 5 * once  # fifty times as many without the setting
 
 
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer's malloc is another one")

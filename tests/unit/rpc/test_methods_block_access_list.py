@@ -1,4 +1,4 @@
-"""Block access lists over JSON-RPC: of a block, of none, before the fork, and no longer kept."""
+"""Tests of access lists over JSON-RPC: present, absent, before the fork, and dropped."""
 
 import pytest
 
@@ -20,7 +20,7 @@ METHODS = ("eth_getBlockAccessList", "debug_getRawBlockAccessList", *DRAFTED)
 
 
 def listed(number: int, encoded: bytes, *, kept: bool = True) -> Block:
-    """A block whose header commits to this list; ``kept``: the list is there too."""
+    """Returns a block whose header commits to this list. ``kept``: the block has the list too."""
     fields = {"block_access_list_hash": access_list_hash(encoded), "slot_number": number}
     later = {"requests_hash": bytes(32), "parent_beacon_block_root": bytes(32)}
     blobs = {"blob_gas_used": 0, "excess_blob_gas": 0, "withdrawals_root": bytes(32)}

@@ -1,4 +1,4 @@
-"""Blocks and transactions: unknown ones, pending ones, and tags."""
+"""Tests of unknown and pending blocks and transactions, and of tags."""
 
 from types import SimpleNamespace
 

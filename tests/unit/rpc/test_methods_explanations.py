@@ -1,4 +1,4 @@
-"""Explanations of contracts and failed transactions from artifact files."""
+"""Tests of explanations of contracts and failed transactions from artifact files."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ HELLO = "0x41304fac" + f"{32:064x}{5:064x}" + b"hello".hex().ljust(64, "0")  # l
 
 
 def write(folder: Path, name: str, code: str) -> None:
-    """An artifact of Foundry, whose instruction with number N is in line N + 1."""
+    """Writes a Foundry artifact whose instruction number N is in line N + 1."""
     (folder / "src").mkdir(exist_ok=True)
     (folder / f"src/{name}.sol").write_text("".join(f"line {at + 1}\n" for at in range(60)))
     starts = ";".join(f"{sum(len(f'line {n + 1}') + 1 for n in range(at))}:1:0" for at in range(60))
@@ -66,7 +66,7 @@ def test_a_failure_has_the_lines_of_each_contract(client: Any) -> None:
     shown = [
         (item["contract"], item["file"], item["line"], item["text"]) for item in found["source"]
     ]
-    # CALL is the twelfth instruction of the outer code, REVERT the fifteenth of the inner
+    # CALL is the twelfth instruction of the outer code, REVERT the fifteenth of the inner code
     assert shown == [
         ("Outer", "src/Outer.sol", 12, "line 12"),
         ("Inner", "src/Inner.sol", 15, "line 15"),

@@ -1,4 +1,4 @@
-"""Fees: suggestions, the next base fee, and the history with its limits."""
+"""Tests of fees: suggestions, the next base fee, and the fee history."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def receipt(price: int, gas: int) -> Receipt:
 
 
 class OsakaChain(FakeChain):
-    """A chain under real rules. Like a real one it has no rules of blocks that it does not know."""
+    """A chain under real rules. It has no rules for unknown blocks."""
 
     def schedule_of(self, block_hash: bytes) -> Any:
         assert self.knows(block_hash)

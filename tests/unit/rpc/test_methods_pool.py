@@ -1,4 +1,4 @@
-"""Submission and the pool's content."""
+"""Tests of submission and of the pool's content."""
 
 import pytest
 
@@ -74,7 +74,7 @@ async def test_the_content_is_keyed_by_checksummed_sender_and_nonce(
     make_caller: MakeCaller, node: FakeNode
 ) -> None:
     content = await make_caller(node).result("txpool_content")
-    sender = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"  # the example of EIP-55
+    sender = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"  # an address from EIP-55's examples
     assert list(content["pending"]) == list(content["queued"]) == [sender]
     pooled = content["pending"][sender]["3"]
     places = ("blockHash", "blockNumber", "blockTimestamp", "transactionIndex")

@@ -1,4 +1,4 @@
-"""Accounts by block selector: canonical, historical, pending, unknown."""
+"""Tests of account reads by block: canonical, historical, pending, unknown."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -77,7 +77,7 @@ async def test_the_pending_nonce_counts_what_waits_and_can_be_executed(
     caller: Caller, node: FakeNode
 ) -> None:
     waiting = SimpleNamespace(hash=bytes(32))
-    node.pool.waiting[A] = {9: waiting}  # behind a gap
+    node.pool.waiting[A] = {9: waiting}  # waits behind a nonce gap
     assert await caller.result("eth_getTransactionCount", TEXT, "pending") == "0x5"
     node.pool.ready[A] = {5: waiting, 6: waiting}
     assert await caller.result("eth_getTransactionCount", TEXT, "pending") == "0x7"

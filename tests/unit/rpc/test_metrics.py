@@ -1,4 +1,4 @@
-"""The exposition text: every family has one type, every name occurs once."""
+"""Tests that every metric family has one type and every name occurs once."""
 
 import re
 
@@ -13,7 +13,7 @@ SAMPLE = re.compile(r'fastevm_[a-z0-9_]+({[a-z]+="[^"]*"(,[a-z]+="[^"]*")*})? \S
 
 
 def families(text: str) -> dict[str, str]:
-    """Return the type of each family; a family typed twice is an error."""
+    """Returns the type of each family. Fails if a family has two types."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         if line.startswith("# TYPE "):

@@ -1,4 +1,4 @@
-"""The thread on which a development node makes a transaction's block: the loop for light ones."""
+"""Tests which transactions of a development node are mined on the event loop."""
 
 import asyncio
 import json
@@ -20,13 +20,13 @@ from fastevm.rpc.transport.server import Server
 
 ALICE, BOB = dev_accounts(2)
 TO = "0x" + BOB.address.hex()
-LOOP = bytes.fromhex("5b600056")  # JUMPDEST, and back to it
+LOOP = bytes.fromhex("5b600056")  # JUMPDEST PUSH1 0 JUMP
 SPINNER = "0x" + "5e" * 20
 POINT_AT_INFINITY = b"\xc0" + bytes(47)  # commits to a blob of zeros, and proves it
 
 
 class SpentBudget:
-    """A `LoopBudget` that stops what executes code at its first look at the deadline."""
+    """A `LoopBudget` that is spent as soon as it is read."""
 
     is_spent = True
 
@@ -43,9 +43,10 @@ class SpentBudget:
 def answered(
     *requests: tuple[str, Any, bool], setup: TrustedSetup | None = None, is_spent: bool = False
 ) -> list[Any]:
-    """What requests are answered with, each on the loop or not, as its last member says.
+    """Sends requests and returns the answers. The last member of a request: whether it runs on the
+    loop.
 
-    ``is_spent``: the time that the loop has for an estimate is over when the estimate begins.
+    ``is_spent``: the loop's budget is spent when an estimate begins.
     """
 
     async def ask() -> list[Any]:
@@ -116,13 +117,14 @@ def test_an_estimate_that_lasts_goes_to_a_worker() -> None:
         ("eth_blockNumber", [], True),
         is_spent=True,
     )
-    assert "gas" in found[1]  # no amount of it is enough
+    assert "gas" in found[1]  # no amount of gas is enough
     assert found[2] == "0x0"
 
 
 def test_what_frees_waiting_transactions_goes_to_a_worker() -> None:
     found = answered(
-        ("eth_sendRawTransaction", [raw(1, 21_000)], True),  # waits: the nonce before it is due
+        # waits, because the previous nonce is missing
+        ("eth_sendRawTransaction", [raw(1, 21_000)], True),
         ("eth_sendTransaction", payment(nonce="0x0"), False),
         ("eth_blockNumber", [], True),
     )
@@ -141,7 +143,7 @@ def test_blobs_and_other_chains_are_refused_before_anything_runs() -> None:
 
 
 def blob() -> tuple[Transaction, str]:
-    """A transaction with one blob of zeros, and its encoding with the sidecar."""
+    """Returns a transaction with a blob of zeros, and its encoding with the sidecar."""
     transaction = Transaction.build(
         to=BOB.address, gas_limit=21_000, max_fee_per_gas=10**10, max_priority_fee_per_gas=1,
         max_fee_per_blob_gas=10**9, chain_id=31_337,

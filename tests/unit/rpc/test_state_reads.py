@@ -1,6 +1,6 @@
-"""Reads of the newest state go from text to text: the answers are those of the handlers.
+"""Tests that direct reads of the newest state give the same answers as the handlers.
 
-Requests are generated and damaged at random; a dispatcher without that path is the oracle.
+Requests are generated and damaged at random. A dispatcher without direct reads is the oracle.
 """
 
 import json
@@ -33,7 +33,7 @@ Respond = Callable[[bytes], Awaitable[bytes]]
 
 @pytest.fixture
 def node() -> FakeNode:
-    """A node with a state under ``latest`` and another one under ``pending``."""
+    """A node with different states at ``latest`` and ``pending``."""
     node = FakeNode(chain_of(3, ACCOUNTS))
     node.pending_block = FakePending(
         header=header(3, parent_hash=node.chain.head.hash),
@@ -49,14 +49,14 @@ def caller(node: FakeNode, make_caller: MakeCaller) -> Caller:
 
 @pytest.fixture
 def oracle(node: FakeNode, make_caller: MakeCaller) -> Respond:
-    """The answers of the handlers."""
+    """Returns a dispatcher whose handlers answer everything."""
     caller = make_caller(node)
     caller.dispatcher.reads = StateReads({}, 1)
     return caller.dispatcher.answer
 
 
 def params_of(name: str, dice: random.Random) -> list[object]:
-    """Params of a method, usually valid."""
+    """Returns params of a method, usually valid."""
     params: list[object] = []
     if name not in ("eth_blockNumber", "eth_chainId"):
         address = "0x" + dice.choice((A, B, NOBODY)).hex()
@@ -73,7 +73,7 @@ def params_of(name: str, dice: random.Random) -> list[object]:
 
 
 def request(dice: random.Random) -> str:
-    """The text of a request: most are of the usual form."""
+    """Returns the text of a request, usually in the usual form."""
     name = dice.choice(METHOD_NAMES)
     members = {
         "jsonrpc": '"2.0"' if dice.random() < 0.97 else '"1.0"',
@@ -95,7 +95,7 @@ def request(dice: random.Random) -> str:
 
 
 def body(dice: random.Random) -> bytes:
-    """A request or a batch, now and then with a damaged byte."""
+    """Returns a request or a batch, sometimes with a damaged byte."""
     text = request(dice)
     if dice.random() < 0.6:
         text = "[" + ",".join(request(dice) for _ in range(dice.randint(0, 4))) + "]"

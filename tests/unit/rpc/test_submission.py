@@ -1,4 +1,4 @@
-"""eth_sendRawTransactionSync and base_transactionStatus over a node in memory."""
+"""Tests of eth_sendRawTransactionSync and base_transactionStatus on a node in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The node's work after its start: clients do not notice it."""
+"""Tests that clients do not notice the warm-up."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from fastevm.rpc.transport.server import Listener, Server
 
 
 def served(node: Node, seconds: float) -> Server:
-    """The server of a node, which ran for some seconds."""
+    """Runs the server of a node for some seconds."""
     server = Server(node, simulate, [Listener(DIALECTS["geth"], port=0)])
 
     async def run() -> None:
@@ -31,7 +31,7 @@ def served(node: Node, seconds: float) -> Server:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """The bodies that dispatchers answer; the warm-up begins at once."""
+    """Collects the bodies that dispatchers answer. The warm-up begins immediately."""
     bodies: list[bytes] = []
     answer = Dispatcher.answer
 

@@ -1,4 +1,4 @@
-"""A block access list as JSON: the names and forms of every kind of change."""
+"""Tests of a block access list as JSON: every kind of change."""
 
 from fastevm.core.execution.block.block_access_list import (
     AccountAccess,

@@ -1,4 +1,4 @@
-"""The console: every overload of Solidity's, formats, and Vyper's print."""
+"""Tests of the console: Solidity's overloads and formats, and Vyper's print."""
 
 import pytest
 from eth_abi import encode

@@ -1,4 +1,4 @@
-"""Signatures and ABI-encoded values, compared with the encoder of another library."""
+"""Tests of signatures and ABI-encoded values against another library."""
 
 import pytest
 from eth_abi import encode
@@ -95,7 +95,7 @@ def test_data_that_ends_early_is_refused(types: str) -> None:
 
 @pytest.mark.parametrize("kind", ["uint256[][][][][]", "()[]", "uint256[0][]", "uint256[999999]"])
 def test_a_few_bytes_never_mean_many_values(kind: str) -> None:
-    """Every offset points at the same array of arrays."""
+    """Every offset points to the same array of arrays."""
     word = (32).to_bytes(32)
     data = word + VALUES_LIMIT.to_bytes(32) + bytes(32) * VALUES_LIMIT
     with pytest.raises(AbiError):
@@ -105,7 +105,7 @@ def test_a_few_bytes_never_mean_many_values(kind: str) -> None:
 def test_offsets_to_the_same_bytes_never_mean_many_bytes() -> None:
     blob = (2_000).to_bytes(32) + bytes(2_016)
     count = 500
-    heads = (32 * count).to_bytes(32) * count  # each names the only blob
+    heads = (32 * count).to_bytes(32) * count  # every offset points to the same blob
     data = (32).to_bytes(32) + count.to_bytes(32) + heads + blob
     with pytest.raises(AbiError, match="refers to itself too often"):
         decode(parse_types("(bytes[])"), data)

@@ -1,4 +1,4 @@
-"""Names of calls, events and revert reasons: common names, and names from ABI files."""
+"""Tests of names of calls, events and revert reasons: common ones, and those from ABI files."""
 
 import json
 
@@ -58,7 +58,7 @@ def test_entries_that_cannot_be_read_are_ignored() -> None:
 
 
 def test_unknown_names_are_asked_for_again() -> None:
-    """A developer may compile after the names were read."""
+    """A developer may compile a contract after the names were read."""
     kinds = ("function", "error", "event")
     abi = [{"type": kind, "name": "Late", "inputs": [{"type": "uint256"}]} for kind in kinds]
     later: list[Entry] = []

@@ -1,4 +1,4 @@
-"""Feed messages: a round trip, messages of every era, and invalid messages."""
+"""Tests of feed messages: round trip, messages of every format, invalid messages."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from fastevm.node.from_genesis import dev_node
 from fastevm.node.node import Mining
 from fastevm.rpc_types.feed import FeedError, compress, decode, encode, slice_of
 
-# Two messages of one block: an attributes deposit of an OP-stack chain, and one transfer.
+# Two messages of a block with an attributes deposit of an OP-stack chain and a transfer.
 MESSAGES = json.loads((Path(__file__).parent / "feed_messages.json").read_text())
 HASHES = [
     "678dfc8d4b7659c22c11f201faa850962330b532e6a3264540e689027849a157",

@@ -1,4 +1,4 @@
-"""The feed in the forms that users know: members of real messages, roots, what readers see."""
+"""Tests of the feed formats: members of real messages, roots, and reading."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ ZEROS = "0x" + "00" * 32
 
 @pytest.fixture
 def slices() -> Iterator[list[PendingBlock]]:
-    """Two slices of a block: attributes and a deposit, then a payment."""
+    """Yields two slices of a block: attributes and a deposit, then a payment."""
     node = dev_node(op_fork="karst", mining=Mining.MANUAL, timestamp=START)
     payment(node)
     node.deposit(deposit(value=5))
@@ -47,7 +47,7 @@ def test_flashblocks_have_the_members_of_real_ones(slices: list[PendingBlock]) -
         found, real = reported(slices[index], FeedFormat.FLASHBLOCKS), REAL[index]
         for name in ("diff", "metadata"):
             assert found[name].keys() - {"blob_gas_used"} == real[name].keys()
-        # A real message without base has null there, or, as the format says, no such member.
+        # A real message without base has null in its place, or no such member.
         expected = {name for name, value in real.items() if value is not None}
         assert found.keys() == expected
     assert reported(slices[0], FeedFormat.FLASHBLOCKS)["base"].keys() == REAL[0]["base"].keys()
@@ -72,7 +72,7 @@ def test_the_hash_of_a_flashblock_is_that_of_the_header_it_tells(
 
 
 def sealed_hash(raws: list[bytes], pending: PendingBlock) -> bytes:
-    """The hash of the block with these transactions, by a node that imports nothing else."""
+    """Returns the hash of the block with these transactions, built by a separate node."""
     node = dev_node(op_fork="karst", mining=Mining.NEVER, timestamp=START)
     draft = replace(pending.header, gas_used=0, blob_gas_used=0)
     transactions = [Transaction.decode(raw) for raw in raws]

@@ -1,4 +1,4 @@
-"""A connection to a feed: its form shows in the first message, real messages are read."""
+"""Tests that the first message determines the feed's format, with real messages."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ REAL = OP_STACK / "flashblocks-real.json"
 
 
 def subblock(message: dict[str, Any]) -> dict[str, Any]:
-    """A message as the OP stack's specification of subblocks has it."""
+    """Returns a message as the OP stack's specification of subblocks defines it."""
     diff = {**message["diff"], "state_root": ZERO, "block_hash": ZERO, "withdrawals_root": ZERO}
     return {**message, "diff": diff, "metadata": {"block_number": 48_000_000}}
 

@@ -1,4 +1,4 @@
-"""The fees of OP-stack chains in receipts, transactions and estimates."""
+"""Tests of the fees of OP-stack chains in receipts, transactions and estimates."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The text of logs: what the shape of a log says, member for member, without values in between."""
+"""Tests that the JSON text of a log has exactly the expected members."""
 
 import json
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ def writer(query: LogQuery = EVERYTHING, max_count: int = PLENTY, max_size: int 
 
 
 def expected(logs: list[list[Log]], number: int, timestamp: int) -> list[dict[str, Any]]:
-    """The members of all logs, put together here."""
+    """Returns the members of all logs, built in the test."""
     places = [(log, index) for index, own in enumerate(logs) for log in own]
     return [
         {
@@ -44,7 +44,7 @@ def expected(logs: list[list[Log]], number: int, timestamp: int) -> list[dict[st
 
 
 def one_by_one(logs: list[list[Log]], number: int, timestamp: int) -> list[dict[str, Any]]:
-    """The same by the writer of one block's receipts."""
+    """Returns the same with the receipt writer of each block."""
     writer = ReceiptWriter(HASH, number, timestamp)
     places = [(log, index) for index, own in enumerate(logs) for log in own]
     return [

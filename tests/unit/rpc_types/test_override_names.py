@@ -1,4 +1,4 @@
-"""Overrides: aliases of members, and unknown members."""
+"""Tests of aliases and unknown members of overrides."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Errors of payloads from Python name the block, the call and the member that they are about."""
+"""Tests that errors of payloads from Python name the block, the call and the member."""
 
 from collections import OrderedDict
 from types import MappingProxyType
@@ -147,7 +147,7 @@ def test_a_standing_question_that_cannot_be_read_has_the_path_of_the_fault() -> 
 
 
 class Text(str):
-    """As accounts of nodes and of other libraries are."""
+    """A subclass of str, like addresses of other libraries."""
 
 
 def test_text_and_mappings_of_other_classes_are_read_as_usual_ones() -> None:

@@ -1,4 +1,4 @@
-"""Hexadecimal values: what is accepted, and the reason for everything else."""
+"""Tests of hexadecimal values: accepted forms, and the error for all others."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The text of receipts: members by era and kind, and the outcome that streams of slices tell."""
+"""Tests of the JSON text of receipts: members by fork and type, and the outcome in a feed."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Call objects, overrides and payloads of eth_simulateV1 from JSON to values."""
+"""Tests of reading call objects, overrides and payloads of eth_simulateV1."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Answers of eth_simulateV1: calls, failures, full transactions and extensions as JSON."""
+"""Tests of answers of eth_simulateV1: calls, failures, full transactions and extensions."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ RETURN_INPUT, REVERT_INPUT = (bytes.fromhex("365f5f37365f" + end) for end in ("f
 
 
 def answered(code: bytes, data: bytes, *, as_text: bool = False, **members: Any) -> Any:
-    """The block of one call to ``code``."""
+    """Returns the block with a call to ``code``."""
     entry = {
         "stateOverrides": {B: {"code": code}},
         "calls": [{"from": A, "to": B, "data": data, "value": 1, "gas": 100_000}],

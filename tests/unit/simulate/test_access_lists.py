@@ -1,4 +1,4 @@
-"""Simulated blocks of Amsterdam commit to the access list of what they do (EIP-7928)."""
+"""Tests that simulated blocks of Amsterdam commit to their access list (EIP-7928)."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from fastevm.simulate import simulate
 from tests.unit.chain.blocks import KEY, SENDER, new_chain
 
 CONTRACT, OTHER, MINER = (bytes([byte]) * 20 for byte in (0xC0, 0xD0, 0xEE))
-# Counts its calls, reads another slot, sends a wei on, and looks at an account.
+# Counts its calls, reads another slot, sends 1 wei, and reads an account.
 CODE = assemble(f"""
     0 SLOAD 1 ADD 0 SSTORE  5 SLOAD POP  0x{bytes([0xA1] * 20).hex()} BALANCE POP
     0 0 0 0 1 0x{OTHER.hex()} GAS CALL POP
@@ -37,7 +37,7 @@ def view_on(chain: Any) -> StateView:
 
 
 def payload(blocks: int, **members: Any) -> dict[str, Any]:
-    """Blocks that each make all calls, with every rule checked."""
+    """Returns blocks that each make all calls, with validation."""
     call = {"from": "0x" + SENDER.hex(), "gas": hex(GAS), "gasPrice": hex(PRICE)}
     calls = [call | {"to": "0x" + to.hex(), "value": hex(value)} for to, value in CALLS]
     block = {"calls": calls, "blockOverrides": {"feeRecipient": "0x" + MINER.hex()}}
@@ -45,7 +45,9 @@ def payload(blocks: int, **members: Any) -> dict[str, Any]:
 
 
 def built(chain: Any, simulated: Any) -> list[bytes]:
-    """The hashes of the lists of real blocks under the simulated headers, with the same calls."""
+    """Builds real blocks with the simulated headers and calls. Returns the hashes of their
+    lists.
+    """
     layer, nonce, found = chain.layer_of(chain.head.hash), 0, []
     for item in simulated:
         header = item.block.header

@@ -1,4 +1,4 @@
-"""``fastevm.simulate``: a function and a package at once."""
+"""Tests that ``fastevm.simulate`` is both a function and a package."""
 
 import asyncio
 import subprocess

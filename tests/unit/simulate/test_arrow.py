@@ -1,4 +1,4 @@
-"""Columns as an Arrow stream, read by hand as the C data interface describes it."""
+"""Tests columns as an Arrow stream, read with ctypes by the C data interface."""
 
 import ctypes as c
 import gc
@@ -12,7 +12,7 @@ from fastevm.simulate.batch.columns import Columns
 
 
 class Schema(c.Structure):
-    """Of the Arrow C data interface."""
+    """ArrowSchema of the C data interface."""
 
 
 Schema._fields_ = [
@@ -24,7 +24,7 @@ Schema._fields_ = [
 
 
 class Array(c.Structure):
-    """Of the Arrow C data interface."""
+    """ArrowArray of the C data interface."""
 
 
 Array._fields_ = [
@@ -36,7 +36,7 @@ Array._fields_ = [
 
 
 class Stream(c.Structure):
-    """Of the Arrow C stream interface."""
+    """ArrowArrayStream of the C stream interface."""
 
 
 Stream._fields_ = [
@@ -76,7 +76,7 @@ def test_a_consumer_reads_schema_and_one_batch() -> None:
     stream.contents.release(stream)
     del capsule
     gc.collect()
-    assert c.string_at(texts.buffers[2], 3) == b"abc"  # the batch keeps its bytes
+    assert c.string_at(texts.buffers[2], 3) == b"abc"  # the batch keeps its buffers alive
     batch.release(c.byref(batch))
     assert not batch.release and not schema.release
 

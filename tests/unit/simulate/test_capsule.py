@@ -1,4 +1,4 @@
-"""Capsules: the same outcomes from the touched state alone."""
+"""Tests that a capsule gives the same outcomes with only the accessed state."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ A, B, C, UNTOUCHED = (byte * 20 for byte in (b"\xa1", b"\xb0", b"\xc0", b"\xdd")
 STATE = Layer.of(
     {
         A: {"balance": 10**20},
-        # adds its input to slot 0, returns the sum
+        # adds its input to slot 0 and returns the sum
         C: {"code": bytes.fromhex("5f355f5401805f555f5260205ff3"), "storage": {0: 40, 1: 50}},
         UNTOUCHED: {"balance": 7, "code": b"\x00" * 1000},
     }
@@ -67,7 +67,7 @@ def test_other_bytes_are_refused(damage: bytes) -> None:
 
 
 def changed(**fields: Any) -> bytes:
-    """A capsule with other values of some members."""
+    """Returns a capsule with changed members."""
     capsule, _ = make_capsule(view_of(STATE), PAYLOAD, OPTIONS)
     return json.dumps(json.loads(capsule) | fields).encode()
 

@@ -1,4 +1,4 @@
-"""Estimates of transfers: their price, and that nothing is estimated without being checked."""
+"""Tests of estimates of transfers: the fast path checks everything that the search checks."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -83,7 +83,7 @@ MEMBERS: dict[str, list[Any]] = {
 CHOICES = [(name, value) for name, values in MEMBERS.items() for value in values]
 PAIRS = [dict(pair) for pair in combinations(CHOICES, 2) if pair[0][0] != pair[1][0]]
 CALLS = [{}, *({name: value} for name, value in CHOICES), *PAIRS]
-# Around the call: overrides of accounts, of the block, and the node's gas cap (0: none).
+# Account overrides, block overrides, and the node's gas cap (0: none).
 Around = tuple[StateOverrides, BlockOverrides, int]
 GAS_CAP = 50_000_000
 AROUND: dict[str, Around] = {
@@ -105,7 +105,7 @@ AROUND: dict[str, Around] = {
 
 
 def outcome(run: Callable[[], int | CallResult]) -> object:
-    """The estimate, the failed result, or the error in every detail."""
+    """Returns the estimate, the failed result, or the details of the error."""
     try:
         return run()
     except InvalidTransaction as error:

@@ -1,4 +1,4 @@
-"""Results of a simulation beyond the standard: state diff, asset changes, access list."""
+"""Tests of simulation results beyond the standard: state diff, asset changes, access list."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from fastevm.core.simulation.values import SimulatedLog
 from fastevm.simulate import AccountChange, AssetChange, CallOutcome, SimulationError, simulate_many
 
 A, B, TOKEN, FAKE, FAILING = (byte * 20 for byte in (b"\xa1", b"\xb0", b"\xc0", b"\xd0", b"\xe0"))
-# balances lie in the slot of the holder's address; (to, amount) is the input
+# balances are in the slot of the holder's address; the input is (to, amount)
 BOOKS = bytes.fromhex("602035803354033355805f3554015f35555f52")
 LOGS = bytes.fromhex("5f35337f") + TRANSFER + bytes.fromhex("60205fa300")
 ONLY_LOGS = bytes.fromhex("6020355f52") + LOGS
@@ -126,7 +126,7 @@ def test_the_access_list_makes_the_call_cheaper_or_equal_and_nothing_cold() -> N
 
 
 def test_the_call_tree_names_the_reason_of_an_inner_revert() -> None:
-    # an outer contract calls one that reverts with its input, and goes on
+    # an outer contract calls one that reverts with its input, and continues
     outer, inner = b"\x51" * 20, b"\x52" * 20
     reason = bytes.fromhex("4e487b71") + word(0x11)
     state = Layer.of(
@@ -153,7 +153,7 @@ def test_the_call_tree_names_the_reason_of_an_inner_revert() -> None:
 
 
 def test_a_call_tree_that_grows_too_large_is_refused() -> None:
-    # calls itself with one megabyte of input, again and again
+    # calls itself repeatedly with one megabyte of input
     code = bytes.fromhex("5f5f620f42405f5f305af15000")
     payload = {
         "blockStateCalls": [{"calls": [{"from": A, "to": B, "gas": 40_000_000}]}],

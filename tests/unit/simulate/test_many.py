@@ -1,4 +1,4 @@
-"""Batches: the same results as one simulation each, whatever runs them."""
+"""Tests that batches give the results of single simulations, on any executor."""
 
 import asyncio
 import pickle
@@ -54,7 +54,7 @@ def word(number: int) -> str:
 
 
 def random_payload(dice: random.Random) -> Any:
-    """Something that a user may send, good or bad."""
+    """Returns a valid or invalid payload."""
     calls: list[dict[str, Any]] = []
     for _ in range(dice.randrange(5)):
         call: dict[str, Any] = {"from": hexed(A), "to": hexed(dice.choice((A, B, C, D)))}
@@ -93,7 +93,7 @@ def random_payload(dice: random.Random) -> Any:
 
 
 def expected(payload: Any) -> Any:
-    """What a separate simulation gives: outcomes, or the kind and text of the refusal."""
+    """Returns the result of a single simulation: outcomes, or the kind and text of the error."""
     try:
         blocks = fastevm.simulate(STATE, payload)
     except (InvalidTransaction, SimulationError, ValueError) as error:
@@ -277,7 +277,8 @@ class Counting(Executor):
 
 
 def test_the_state_is_sent_once_and_then_only_payloads(alone: list[Any]) -> None:
-    state = STATE.with_accounts({b"\x77" * 20: {"nonce": 1}})  # no worker has seen this one
+    # a state that no worker has received yet
+    state = STATE.with_accounts({b"\x77" * 20: {"nonce": 1}})
     executor = Counting()
     results = list(simulate_many(state, PAYLOADS, executor=executor, chunk_size=20))
     assert executor.states == 1
@@ -419,7 +420,7 @@ def test_a_result_is_true_if_it_succeeded_and_can_be_checked() -> None:
 
 
 class Counted:
-    """Payloads without end. The payload after ``many`` waits until the event loop allows it."""
+    """An endless iterator. The payload after ``many`` waits until the event loop allows it."""
 
     def __init__(self, many: int) -> None:
         self.many, self.taken, self.allowed = many, 0, threading.Event()
@@ -442,7 +443,7 @@ async def test_results_stream_in_bounded_chunks_and_the_event_loop_runs(threads:
 
     async def allow() -> None:
         nonlocal ticks
-        while payloads.taken < payloads.many:  # until the reader of payloads waits for this task
+        while payloads.taken < payloads.many:  # waits until the reader of payloads is blocked
             await asyncio.sleep(0)
             ticks += 1
         payloads.allowed.set()

@@ -1,4 +1,4 @@
-"""Reasons decoded from revert data, against an independent ABI encoder."""
+"""Tests of reasons in revert data, against an independent ABI encoder."""
 
 import pytest
 from eth_abi import encode

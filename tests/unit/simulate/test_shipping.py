@@ -1,4 +1,4 @@
-"""States as bytes, and batches on workers that have only those."""
+"""Tests of packed states, and of batches on workers that only have these."""
 
 import runpy
 from pathlib import Path

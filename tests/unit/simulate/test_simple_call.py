@@ -23,7 +23,7 @@ from fastevm.simulate import (
 from fastevm.simulate.calls import Attempt, SimpleAttempt, attempt_of
 
 RICH, POOR, CODE = b"\xaa" * 20, b"\xbb" * 20, b"\xc0" * 20
-# What a call can see of itself and of its block, by selector; then storage, logs, a revert, a halt.
+# By selector: code that reads the call and the block; storage, logs, a revert, a halt.
 PROGRAMS = {
     "stop": "STOP",
     "sees": "CALLER ORIGIN CALLVALUE GASPRICE BASEFEE BLOBBASEFEE NUMBER TIMESTAMP COINBASE "
@@ -41,7 +41,7 @@ PROGRAMS = {
 
 
 def view_with(program: str) -> StateView:
-    """A block whose account CODE runs the program."""
+    """Returns a view whose account CODE has the program."""
     layer = Layer.of(
         {
             RICH: {"balance": 10**24, "nonce": 7},
@@ -53,7 +53,7 @@ def view_with(program: str) -> StateView:
 
 
 def request(rng: random.Random) -> CallRequest:
-    """A call with any simple members."""
+    """Returns a call with random simple members."""
     made = CallRequest(
         sender=rng.choice((RICH, POOR, bytes(20))),
         to=rng.choice((CODE, CODE, CODE, POOR, None)),
@@ -74,7 +74,7 @@ def request(rng: random.Random) -> CallRequest:
 
 
 def ending(attempt: Attempt | SimpleAttempt, gas: int) -> object:
-    """Everything that one run says."""
+    """Returns everything that a run reports."""
     try:
         found = attempt.run(gas, 5.0)
     except InvalidTransaction as error:

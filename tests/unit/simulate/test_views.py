@@ -1,4 +1,4 @@
-"""Values that simulations read from the EVM or the bare state on which they run."""
+"""Tests of the block values that simulations read from an EVM or a bare state."""
 
 import inspect
 from concurrent.futures import ThreadPoolExecutor

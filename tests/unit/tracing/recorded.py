@@ -1,4 +1,4 @@
-"""go-ethereum's tests of its tracers: a transaction, the accounts that it touches, its trace."""
+"""Reads go-ethereum's tests of its tracers: a transaction, its accounts and its trace."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +25,7 @@ RLP_STRING = range(0x80, 0xC0)  # first bytes of a typed transaction inside an R
 
 @dataclass(frozen=True)
 class Chain:
-    """The part of a chain that a view uses."""
+    """The members of a chain that a view uses."""
 
     activations: Activations
     chain_id: int
@@ -34,7 +34,7 @@ class Chain:
 
 @cache
 def recorded(folder: str) -> dict[str, dict[str, Any]]:
-    """The tests of a folder by name."""
+    """Returns the tests of a folder by name."""
     found = {}
     for name, data in files_in([ARCHIVE]):
         *_, holder, file = name.split("/")
@@ -48,7 +48,7 @@ def number(value: Any) -> int:
 
 
 def view_of(test: dict[str, Any]) -> StateView:
-    """The state before the transaction, with its block."""
+    """Returns the state before the transaction, with its block."""
     genesis, context = test["genesis"], test["context"]
     activations = Activations.from_genesis_config(in_order(genesis["config"]))
     height, time = number(context["number"]), number(context["timestamp"])
@@ -77,7 +77,7 @@ def view_of(test: dict[str, Any]) -> StateView:
 
 
 def traced(test: dict[str, Any], tracer: str) -> Any:
-    """The trace of the test's transaction, as a client reads it."""
+    """Returns the trace of the test's transaction as a client reads it."""
     raw = from_hex(test["input"])
     raw = decode(raw) if raw[0] in RLP_STRING else raw
     transaction = Transaction.decode(raw)

@@ -1,4 +1,4 @@
-"""Traces of calls on a small state."""
+"""Traces calls on a small state."""
 
 import json
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Accounts = dict[bytes, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Config:
-    """The part of a chain config that a view uses."""
+    """The members of a chain config that a view uses."""
 
     activations: Any
     chain_id: int = 1
@@ -28,7 +28,7 @@ class Config:
 
 
 def view_of(accounts: Accounts, fork: str = "osaka") -> StateView:
-    """A state with a block of a fork on it."""
+    """Returns a view of a block of a fork on this state."""
     activations = activations_named(fork)
     schedule = activations.at(1, 1)
     header = Header(
@@ -60,7 +60,7 @@ def traced(
     timeout: float = 5.0,
     **call: Any,
 ) -> Any:
-    """The decoded trace of a call to MAIN."""
+    """Returns the decoded trace of a call to MAIN."""
     fields = {"sender": SENDER, "to": MAIN, "gas": 100_000} | call
     request = TraceRequest(
         tracer=tracer, config=config, steps=steps or StepOptions(), timeout=timeout

@@ -1,4 +1,4 @@
-"""Access lists of calls: their content, and that they make the call cheaper."""
+"""Tests that access lists have the right entries and make the call cheaper."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_slots_and_accounts_in_order() -> None:
 def test_the_gas_is_that_with_the_list() -> None:
     view = view_of({MAIN: {"code": asm(2, "SLOAD")}})
     found = create_access_list(view, CALL)
-    # 2400 for the account, 1900 for the slot, a warm read in place of a cold one
+    # 2,400 for the account, 1,900 for the slot, a warm read instead of a cold read
     assert found.gas_used == 21_000 + 2_400 + 1_900 + 3 + 100
 
 

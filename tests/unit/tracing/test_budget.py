@@ -1,4 +1,4 @@
-"""The bytes that all traces of a request may have together."""
+"""Tests of the byte limit of all traces of a request."""
 
 from functools import partial
 

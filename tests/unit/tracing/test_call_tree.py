@@ -1,4 +1,4 @@
-"""callTracer: the tree, its texts, and where logs belong."""
+"""Tests of callTracer: the tree, its texts, and the owners of logs."""
 
 import gc
 from typing import Any
@@ -142,7 +142,7 @@ def test_calls_hundreds_deep_are_rendered() -> None:
     assert 500 < bytes(answer).count(b'"calls":[{') <= 1024
 
 
-LOOPED_CALLS = bytes.fromhex("5b5f5f5f5f5f60045af1505f56")  # of the identity contract
+LOOPED_CALLS = bytes.fromhex("5b5f5f5f5f5f60045af1505f56")  # calls of the identity precompile
 MEGABYTE = 1 << 20
 
 
@@ -153,7 +153,7 @@ def looped_calls(gas: int, spool: Spool | None = None) -> Any:
 
 
 def test_a_large_tree_is_written_without_python_values() -> None:
-    """Values of 7,000 calls were made and freed with the GIL, which the event loop waits for."""
+    """Creating Python values for 7,000 calls would hold the GIL and delay the event loop."""
     calls = bytes(looped_calls(10**6)).count(b'"type"')
     before = gc.get_stats()[0]["collections"], gc.get_threshold()
     gc.set_threshold(calls // 10)

@@ -1,4 +1,4 @@
-"""erc7562Tracer where the recorded tests do not reach: options, logs, depth, hashes."""
+"""Tests of erc7562Tracer beyond the recorded tests: options, logs, depth, hashes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""erc7562Tracer gives what go-ethereum recorded."""
+"""Tests erc7562Tracer against go-ethereum's recordings."""
 
 import pytest
 

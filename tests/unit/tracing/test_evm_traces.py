@@ -1,4 +1,4 @@
-"""``result.trace``: traces of calls, creations and transactions of an ``EVM``."""
+"""Tests of ``result.trace`` for calls, creations and transactions of an ``EVM``."""
 
 import json
 import pickle

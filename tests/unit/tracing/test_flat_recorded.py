@@ -1,4 +1,4 @@
-"""flatCallTracer gives what go-ethereum recorded."""
+"""Tests flatCallTracer against go-ethereum's recordings."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from fastevm.conformance.real_traces import ERROR_KINDS
 from .recorded import recorded, traced
 
 LOCATION_MEMBERS = ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
-# go-ethereum reads its recordings into values: what is zero or empty there may be missing.
+# go-ethereum reads its recordings into values: zero and empty members may be missing.
 NOTHING = ("0x", "0x0", "0x" + "00" * 20)
 
 

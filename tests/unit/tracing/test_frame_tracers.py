@@ -1,4 +1,4 @@
-"""Tracers that are made of frames: places, selectors, nothing at all, and long lists."""
+"""Tests of tracers made of frames: positions, selectors, empty traces, long lists."""
 
 import json
 

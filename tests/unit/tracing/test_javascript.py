@@ -1,4 +1,4 @@
-"""Tracers in JavaScript: go-ethereum's interface, limits, and a collector as bundlers use it."""
+"""Tests of JavaScript tracers: go-ethereum's interface, limits, and a bundler's collector."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTHING = "fault: function() {}, result: function() { return null }"
 
 
 def ran(program: str, code: bytes = b"", **more: Any) -> Any:
-    """The result of a tracer, given by its members, of a call of MAIN with this code."""
+    """Returns the result of a tracer, given by its members, for a call of MAIN with this code."""
     accounts = {MAIN: {"code": code or asm("STOP"), "balance": 10**6}, **more.pop("accounts", {})}
     return traced(accounts, tracer="{" + program + "}", **more)
 
@@ -159,7 +159,7 @@ def test_only_fault_gets_an_error_of_the_operation_itself() -> None:
     assert ran(program, asm(0, 0, "REVERT")) == [True, True, True, "execution reverted"]
     *before, error = ran(program, bytes.fromhex("fe"))
     assert before == [True] and error == "invalid opcode: INVALID"
-    assert ran(program, asm("POP"))[-1] is False  # found before the step
+    assert ran(program, asm("POP"))[-1] is False  # the halt is detected before the step
 
 
 def test_a_destruction_is_a_frame_that_is_left_at_once() -> None:
@@ -259,7 +259,7 @@ def test_time_and_memory_are_limited() -> None:
         program = f"{{result: function() {{ {hungry} }}, fault: function() {{}}}}"
         with pytest.raises(TracingError, match=r"memory|stack|too long|string"):
             trace_call(_machine(), call, TraceRequest(tracer=program, timeout=20.0))
-    assert ran(NOTHING) is None  # the next one is not concerned
+    assert ran(NOTHING) is None  # the next tracer is not affected
 
 
 def _machine() -> Any:
@@ -345,7 +345,9 @@ COLLECTOR = """{
 
 
 def test_a_collector_of_a_bundler_sees_what_validation_accesses() -> None:
-    """Opcodes, storage, code sizes and hashed data of each part of a validation (ERC-7562)."""
+    """Checks opcodes, storage, code sizes and hashed data of each part of a validation
+    (ERC-7562).
+    """
     wallet = (
         asm(3, "SLOAD", 1, "ADD", 3, "SSTORE")
         + asm(0x1234, 0, "MSTORE", 32, 0, "KECCAK256", "POP")

@@ -1,4 +1,4 @@
-"""go-ethereum's own tracers in JavaScript give what go-ethereum recorded.
+"""Tests go-ethereum's own JavaScript tracers against its recordings.
 
 Their source is read from the folder in FASTEVM_GO_ETHEREUM, or from Go's module cache.
 """
@@ -20,7 +20,7 @@ GO_MODULES: Final = Path(os.environ.get("GOMODCACHE", Path.home() / "go" / "pkg"
 
 
 def sources() -> Path:
-    """The folder of go-ethereum's programs; skips the tests if there is none."""
+    """Returns the folder of go-ethereum's programs. Skips the tests if there is none."""
     chosen = os.environ.get("FASTEVM_GO_ETHEREUM")
     cached = sorted(GO_MODULES.glob("github.com/ethereum/go-ethereum@v1*"))
     for folder in [Path(chosen)] if chosen else reversed(cached):
@@ -37,7 +37,7 @@ PROGRAMS: Final = sources()
 
 
 def program(name: str) -> str:
-    """A tracer without the comments in front of it."""
+    """Returns a tracer without its leading comments."""
     text = (PROGRAMS / f"{name}.js").read_text()
     return text[text.index("\n{") :]
 
@@ -60,7 +60,7 @@ CALLS: Final = [
 ]
 
 
-# The program takes the code of a new contract for a call; the built-in tracer does not.
+# The program treats the code of a new contract as a call; the built-in tracer does not.
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_selectors_are_those_of_the_built_in_tracer(name: str) -> None:
     test = recorded("call_tracer")[name] | {"tracerConfig": None}
@@ -77,7 +77,7 @@ def test_steps_are_those_of_the_built_in_logger(name: str) -> None:
 
 
 def frame_of(frame: dict[str, Any]) -> dict[str, Any]:
-    """A frame as go-ethereum compares it: read into a structure, without its duration."""
+    """Returns a frame as go-ethereum compares it: without its duration."""
     found = {
         name: value.lower()
         for name, value in frame.items()

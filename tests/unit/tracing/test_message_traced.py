@@ -1,4 +1,4 @@
-"""Messages, calls and creations, traced."""
+"""Tests of traced messages: calls and creations."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def test_a_call_and_a_creation_are_traced() -> None:
 
 def test_a_long_trace_is_read_while_it_grows() -> None:
     evm = EVM()
-    evm.set_account(C, code="0x5b5a61012c105f57" + "00")  # until less than 300 gas is left
+    evm.set_account(C, code="0x5b5a61012c105f57" + "00")  # loops until less than 300 gas is left
     assert len(lines(evm, evm.call, C, gas=200_000)) > 40_000
 
 

@@ -1,11 +1,11 @@
-"""Transactions that end before their first frame: tracers show the frame that failed."""
+"""Tests of transactions that end before their first frame: tracers show the failed frame."""
 
 import pytest
 
 from fastevm import EVM
 
 SENDER, NEW = "0x" + "a1" * 20, "0x" + "ab" * 20
-GAS = 30_000  # covers the intrinsic gas in Amsterdam, and not the state gas of a new account
+GAS = 30_000  # covers the intrinsic gas in Amsterdam, but not the state gas of a new account
 
 
 def poor() -> EVM:

@@ -1,4 +1,4 @@
-"""Traces of Base's native contracts: frames without steps, logs, slots that native code used."""
+"""Tests of traces of Base's native contracts: frames without steps, logs, accessed slots."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_native_code_has_no_steps(token: Tokens) -> None:
 
 
 def used_slots(token: Tokens) -> dict[bytes, set[int]]:
-    """The slots that a payment of Alice must access."""
+    """Returns the slots that a payment of Alice must access."""
     return {
         token.token: {slot(TOKEN + 4, ALICE), slot(TOKEN + 4, BOB), TOKEN + 9},
         POLICY_REGISTRY: {slot(POLICIES + 1, ALLOWLIST_7, ALICE)},

@@ -1,4 +1,4 @@
-"""prestateTracer: which accounts and slots, before and after."""
+"""Tests of prestateTracer: accounts and slots, before and after."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The slot of a balance is found in mappings, packed words and behind proxies."""
+"""Tests that the slot of a balance is found in mappings, packed words and behind proxies."""
 
 import pytest
 
@@ -10,12 +10,12 @@ from .support import view_of
 
 TOKEN, LOGIC, ALICE = b"\x70" * 20, b"\x71" * 20, b"\xa1" * 20
 ASK = CallRequest(to=TOKEN, data=bytes.fromhex("70a08231") + bytes(12) + ALICE)
-# Returns what the slot keccak256(account, 0) holds, after TAIL has worked on it.
+# Returns the slot keccak256(account, 0), after TAIL has processed it.
 READS = "6004355f525f60205260405f2054"
 ANSWERS = "5f5260205ff3"
 PACKED = "60401c6f" + "ff" * 16 + "16"  # the 128 bits above the lowest 64
 TWICE = "600202"
-FORWARDS = "365f5f3760205f365f6005545af45060205ff3"  # to the address in slot 5
+FORWARDS = "365f5f3760205f365f6005545af45060205ff3"  # forwards to the address in slot 5
 
 
 def view(code: str, **others: bytes) -> StateView:

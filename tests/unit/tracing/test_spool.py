@@ -1,4 +1,4 @@
-"""Long struct logs go to a file as they come: the same text, within a bound for all requests."""
+"""Tests that long struct logs are written to a file, with a limit for all requests."""
 
 import gc
 import json
@@ -28,7 +28,7 @@ MEGABYTE = 1 << 20
 
 
 def steps_of(given: Spool | None, gas: int = GAS, **options: Any) -> Any:
-    """The struct logs of a loop."""
+    """Returns the struct logs of a loop."""
     request = TraceRequest(steps=StepOptions(**options))
     call = CallRequest(sender=SENDER, to=MAIN, gas=gas)
     return trace_call(view_of({MAIN: {"code": LOOP}}), call, request, spool=given)["structLogs"]

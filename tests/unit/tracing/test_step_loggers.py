@@ -1,4 +1,4 @@
-"""Struct logs: the members of each step, and peculiarities of go-ethereum."""
+"""Tests of struct logs: the members of each step, as in go-ethereum."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Durations as people write them in trace configurations."""
+"""Tests of durations in trace configurations."""
 
 import pytest
 

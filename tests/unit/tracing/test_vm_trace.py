@@ -1,4 +1,4 @@
-"""The ops of a run in Parity's form, where no other node shows it, and observers side by side."""
+"""Tests of vmTrace beyond other nodes' recordings, and of combined observers."""
 
 from typing import Any
 

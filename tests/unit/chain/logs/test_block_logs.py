@@ -1,4 +1,4 @@
-"""Packed logs: every filter selects the same logs as a comparison with each log."""
+"""Tests that every filter selects the same logs as a comparison with each log."""
 
 import sys
 import threading
@@ -86,7 +86,7 @@ def test_a_block_without_logs_takes_little_room() -> None:
 
 
 def test_a_log_takes_about_two_hundred_bytes() -> None:
-    """Three topics and a word of data: 148 bytes are its own; a topic costs the index eight."""
+    """Three topics and a word of data take 148 bytes. The index takes eight bytes per topic."""
     logs = [
         Log(ADDRESSES[0], (TOPICS[3], n.to_bytes(32, "big"), bytes(32)), bytes(32))
         for n in range(1_000)
@@ -121,7 +121,7 @@ def test_a_filter_of_another_shape_is_refused() -> None:
 
 
 def turns_beside(call: Callable[[], object]) -> int:
-    """How often this thread waited for the GIL while another one made the call."""
+    """Returns how often this thread waited for the GIL while another thread made the call."""
     done = threading.Event()
 
     def work() -> None:
@@ -145,8 +145,8 @@ def test_packing_many_logs_lets_other_threads_run() -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
-        # Up to 8 turns where the GIL is kept, 70 to 90 where it is offered; fewer while other
-        # programs keep this thread from running.
+        # About 8 times if the call keeps the GIL, 70 to 90 if the call offers it, fewer on a busy
+        # machine.
         wait_for(
             lambda: turns_beside(lambda: BlockLogs(5, 10, HASH, transactions, receipts)) > 16,
             MAX_WAIT, "no other thread runs",

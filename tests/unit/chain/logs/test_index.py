@@ -1,4 +1,6 @@
-"""The index of logs: the same logs as in all receipts, whatever the chain does."""
+"""Tests that the log index finds the same logs as all receipts do, after every change of the
+chain.
+"""
 
 import threading
 from collections.abc import Collection, Sequence
@@ -16,7 +18,7 @@ from fastevm.core.execution.types import Block, Header, Log, Receipt
 from fastevm.core.primitives.bloom import bloom_of
 
 ADDRESSES = [bytes([n]) * 20 for n in range(1, 5)]
-FIRST = 7  # a chain may begin anywhere
+FIRST = 7  # a chain need not begin with block 0
 TRANSACTION = SimpleNamespace(hash=b"\x11" * 32)
 LIMITS = LogLimits()
 
@@ -36,7 +38,7 @@ def receipt(logs: Sequence[Log]) -> Receipt:
 
 @dataclass
 class FakeChain:
-    """Canonical blocks, each with one transaction; tells nobody of changes, but counts readings."""
+    """Canonical blocks with one transaction each. Calls no listeners, and counts reads."""
 
     blocks: list[Block] = field(default_factory=lambda: [Block(Header(number=FIRST))])
     receipts: dict[bytes, tuple[Receipt, ...]] = field(default_factory=dict)
@@ -62,7 +64,7 @@ class FakeChain:
         return self.receipts.get(block_hash, ())
 
     def grow(self, *kinds: int, salt: int = 0) -> Block:
-        """Add a block with a log of each of the kinds (an index into the addresses)."""
+        """Adds a block with a log for each kind (an index into the addresses)."""
         logs = [
             Log(ADDRESSES[kind], (), self.head.number.to_bytes(4, "big") + bytes([index]))
             for index, kind in enumerate(kinds)
@@ -79,7 +81,7 @@ class FakeChain:
         return block
 
     def shrink(self, kept: int) -> list[Block]:
-        """Keeps ``kept`` blocks; returns the removed blocks, newest first."""
+        """Removes all but ``kept`` blocks. Returns the removed blocks, newest first."""
         removed = self.blocks[kept:][::-1]
         del self.blocks[kept:]
         return removed
@@ -224,7 +226,7 @@ def test_packed_logs_beyond_the_limit_go_and_are_read_again() -> None:
         assert index.size <= 10 * item
     chain.unpacked.clear()
     found(index, FIRST + 45, FIRST + 51, 0)
-    assert chain.unpacked == []  # the newest are there
+    assert chain.unpacked == []  # the newest blocks are in memory
     assert found(index, FIRST, FIRST + 51, 0) == chain.naive(FIRST, FIRST + 51, 0)
     assert chain.unpacked != []
     assert index.size <= 10 * item
@@ -290,7 +292,7 @@ def test_it_agrees_with_the_receipts_through_any_changes(
 
 
 def test_it_may_be_read_while_it_grows_and_is_reorganised() -> None:
-    """Each block has one log; a reader sees those below the fork whole, whatever happens above."""
+    """Each block has one log. Readers see all blocks below the fork, whatever happens above."""
     chain = FakeChain()
     for _ in range(PAGE_BLOCKS + 40):
         chain.grow(0)

@@ -1,4 +1,4 @@
-"""Chains by name: entries of the registry, and the genesis blocks of the real chains."""
+"""Tests of the registry of named chains, and of the genesis blocks of real chains."""
 
 import json
 import lzma
@@ -18,8 +18,8 @@ from tests.shared_data import ROOT
 
 WITH_GENESIS = [chain.name for chain in chains.chains() if chain.has_genesis]
 
-# The hashes of blocks 0 as go-ethereum's params/config.go has them, and those that op-reth's tests
-# of its chain specifications have (crates/optimism/chainspec/src/lib.rs).
+# Hashes of the genesis blocks, from go-ethereum (params/config.go) and op-reth
+# (crates/optimism/chainspec/src/lib.rs).
 PUBLISHED = {
     "ethereum": "d4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3",
     "sepolia": "25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9",
@@ -108,10 +108,9 @@ def test_base_has_native_tokens_and_then_milliseconds() -> None:
         assert rules["activation_admin"] == int(admin, 16)
 
 
-# Those of Ethereum from go-ethereum, core/forkid/forkid_test.go, Amsterdam's from ethrex, pull
-# request 7287; of the OP stack from op-reth, crates/optimism/chainspec/src/lib.rs: tests
-# op_mainnet_forkids, op_sepolia_forkids and base_sepolia_forkids; at the last fork of each the next
-# one was not planned yet.
+# Ethereum: from go-ethereum, core/forkid/forkid_test.go; Amsterdam: from ethrex, pull request 7287.
+# OP stack: from op-reth, crates/optimism/chainspec/src/lib.rs, tests op_mainnet_forkids,
+# op_sepolia_forkids and base_sepolia_forkids, which know no fork after the last one.
 FORK_IDS = {
     "sepolia": (
         PUBLISHED["sepolia"],
@@ -182,7 +181,7 @@ def test_fork_ids_are_the_published_ones(name: str) -> None:
         assert following in (None, found.next)
 
 
-# --- against the registry's data, where that is at hand -------------------------------------------
+# --- comparison with the data of the registry, if it is installed --------------------------------
 
 needs_data = pytest.mark.skipif(not OP_STACK.exists(), reason="no folder of OP-stack data")
 
@@ -199,7 +198,8 @@ def test_the_constants_are_those_of_the_superchain_registry() -> None:
         fees, config = listed["eip1559"], chain.fork_config
         times = {key[:-4]: at for key, at in config.items() if key.endswith("Time")}
         forks = {key: at for key, at in listed["forks"].items() if key in times}
-        left_out = {"delta", "pectra_blob_schedule"}  # of derivation from L1 only
+        # these forks change only the derivation from L1
+        left_out = {"delta", "pectra_blob_schedule"}
         assert set(listed["forks"]) - set(times) <= left_out
         assert times == {"regolith": 0, **forks}
         assert config["optimism"] == {
@@ -228,7 +228,9 @@ def with_header() -> list[str]:
 
 @pytest.mark.parametrize("name", with_header())
 def test_the_header_of_a_genesis_is_the_listed_one(name: str) -> None:
-    """Also of chains whose state is not here: only the state root is taken from the list."""
+    """Also tests chains whose state is not in the package: their state root is copied from the
+    list.
+    """
     listed = registry()[name]["genesis"]
     chain = chains.find(registry()[name]["chainId"])
     members = {**listed["header"], "coinbase": listed["header"]["miner"], "alloc": {}}
@@ -253,7 +255,8 @@ def test_the_example_of_the_page_on_real_chains_runs(capsys: pytest.CaptureFixtu
 def test_the_rules_follow_the_time_of_a_block() -> None:
     for chain in chains.chains():
         times = {
-            at: key.removesuffix("Time").casefold()  # of several at one time the last one
+            # the last of several forks that start at the same time
+            at: key.removesuffix("Time").casefold()
             for key, at in chain.fork_config.items()
             if key.endswith("Time")
         }

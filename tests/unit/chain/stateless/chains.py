@@ -1,4 +1,4 @@
-"""Blocks on a small chain that read, write and delete, with the witnesses that it records."""
+"""Blocks on a small chain that read, write and delete state, and their recorded witnesses."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Block
 from tests.unit.chain.blocks import KEY, build, grow, new_chain, payment
 
-# Contracts, their arguments one word each.
-WRITER = bytes.fromhex("aa" * 20)  # stores the first at the second
-LOOKER = bytes.fromhex("bb" * 20)  # stores the code hash of an address, having read its balance
-OLD_HASH = bytes.fromhex("cc" * 20)  # stores the hash of a block
-SIZER = bytes.fromhex("dd" * 20)  # stores the size of an address' code
-QUITTER = bytes.fromhex("ee" * 20)  # destroys itself, its balance goes to an address
-CALLER = bytes.fromhex("ff" * 20)  # calls an address
+# Contracts whose arguments are one word each. WRITER stores its first argument at the slot in its
+# second.
+WRITER = bytes.fromhex("aa" * 20)
+# reads the balance of an address, then stores the hash of its code
+LOOKER = bytes.fromhex("bb" * 20)
+OLD_HASH = bytes.fromhex("cc" * 20)
+SIZER = bytes.fromhex("dd" * 20)
+QUITTER = bytes.fromhex("ee" * 20)
+CALLER = bytes.fromhex("ff" * 20)
 
 ALLOC: dict[str, Any] = {
     WRITER.hex(): {
@@ -45,13 +47,13 @@ def word(value: int | bytes) -> bytes:
 
 
 def call(nonce: int, to: bytes, *arguments: int | bytes, **fields: Any) -> Transaction:
-    """A transaction that calls a contract."""
+    """Returns a transaction that calls a contract."""
     data = b"".join(map(word, arguments))
     return payment(nonce, value=0, to=to, gas_limit=400_000, data=data, **fields)
 
 
 def listing(nonce: int, to: bytes, *arguments: int | bytes, entries: Any) -> Transaction:
-    """The same with an access list: (address, slots) of each entry."""
+    """Returns such a transaction with an access list of (address, slots) entries."""
     return Transaction.build(
         gas_price=2 * 10**9,
         gas_limit=400_000,
@@ -67,7 +69,7 @@ def listing(nonce: int, to: bytes, *arguments: int | bytes, entries: Any) -> Tra
 def sample(
     transactions: list[Transaction], fork: str = "Osaka", blocks: int = 1, **changes: Any
 ) -> Sample:
-    """A head with these transactions after some empty blocks, and its witness."""
+    """Returns a chain whose head has these transactions, and the head's witness."""
     chain = new_chain(fork, ALLOC)
     grow(chain, blocks)
     chain.add(build(chain, transactions=transactions, **changes)[0])
@@ -75,6 +77,6 @@ def sample(
 
 
 def recorded(chain: Chain, block: Block) -> Witness:
-    """The witness of a block of the chain."""
+    """Returns the witness of a block."""
     layer = chain.layer_of(block.header.parent_hash)
     return witness_of(block, layer, chain.config, lambda item: chain.block_by_hash(item).header)

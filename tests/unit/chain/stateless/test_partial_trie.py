@@ -1,4 +1,4 @@
-"""Partial tries: answers and roots as of whole tries, or the missing node."""
+"""Tests that partial tries have the values and roots of whole tries, or report the missing node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ SEED = 0x711E
 
 
 def keys_of(rng: random.Random, count: int) -> list[bytes]:
-    """Random keys, and keys that share all nibbles but the last two: nodes inside others."""
+    """Returns random keys. Some share all but the last two nibbles, so that nodes are embedded in
+    others.
+    """
     return [
         rng.randbytes(32) if rng.random() < 0.7 else bytes(31) + rng.randbytes(1)
         for _ in range(count)

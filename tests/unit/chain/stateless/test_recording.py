@@ -1,4 +1,4 @@
-"""Witnesses that are recorded: enough to verify the block, and nothing more."""
+"""Tests that a recorded witness suffices to verify the block and contains nothing else."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ def test_what_an_access_list_names_and_nobody_reads_is_left_out() -> None:
 def test_only_the_headers_that_are_asked_for_are_recorded() -> None:
     _, _, near = sample(BLOCKS["nothing"](), blocks=9)
     _, _, far = sample(BLOCKS["an old block's hash"](), blocks=9)
-    assert (len(near.headers), len(far.headers)) == (1, 7)  # of blocks 9 to 3, which names 2
+    # the headers of blocks 9 to 3; the header of block 3 contains the hash of block 2
+    assert (len(near.headers), len(far.headers)) == (1, 7)
 
 
 def test_withdrawals_are_recorded() -> None:

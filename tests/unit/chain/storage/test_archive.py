@@ -1,4 +1,6 @@
-"""The archive: a chain that keeps two blocks in memory answers as one that keeps all."""
+"""Tests that a chain with two blocks in memory gives the same answers as a chain with all
+blocks.
+"""
 
 import errno
 import gc
@@ -34,7 +36,7 @@ def archived(fork: str = "Osaka", limits: ChainLimits = TWO, **members: object) 
 
 
 def everything(chain: Chain, hashes: list[bytes]) -> list[object]:
-    """All that a chain says of itself and of these blocks."""
+    """Returns everything that a chain reports about itself and these blocks."""
     reported: list[object] = [chain.head.hash, chain.total_difficulty, chain.oldest_state()]
     for number in range(-1, chain.head.number + 2):
         reported += [chain.canonical_hash(number), chain.block_by_number(number)]
@@ -81,7 +83,7 @@ def test_two_blocks_in_memory_tell_what_all_would_through_reorganisations() -> N
     assert small.archive.numbers == range(1, 7)
     assert everything(small, hashes) == everything(whole, hashes)
     branch = trunk[3]
-    for nonce in range(6, 12):  # leaves the trunk far below what is in memory, with its payments
+    for nonce in range(6, 12):  # branches off far below the blocks in memory
         branch = add(branch, payment(nonce), extra_data=b"branch")
     assert whole.head == branch
     assert everything(small, hashes) == everything(whole, hashes)
@@ -115,7 +117,7 @@ def test_an_old_state_goes_and_an_old_block_stays() -> None:
 
 
 def test_gas_bounds_what_is_kept() -> None:
-    """Full blocks leave memory and lose their states sooner than empty ones."""
+    """Full blocks leave memory, and lose their states, sooner than empty blocks."""
     chain = archived(limits=ChainLimits(block_gas=1, state_gas=1))
     grow(chain, MIN_BLOCKS + 3, transactions=())
     assert chain.archive is not None
@@ -211,7 +213,8 @@ def test_a_chain_comes_back_from_its_directory_with_its_old_blocks(tmp_path: Pat
 
 def test_the_blocks_read_last_are_kept_as_far_as_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = new_chain(limits=TWO)
-    chain.archive = Archive(ScratchBlocks(), cached_bytes=2_000)  # three empty blocks
+    # the cache holds about three empty blocks
+    chain.archive = Archive(ScratchBlocks(), cached_bytes=2_000)
     grow(chain, 10)
     read: list[bytes] = []
     decode = archive_module.block_of
@@ -224,7 +227,9 @@ def test_the_blocks_read_last_are_kept_as_far_as_they_fit(monkeypatch: pytest.Mo
 
 
 def bytes_kept_for_each_transaction() -> float:
-    """Once the newest blocks are all that the chain keeps; index and rows included."""
+    """Returns the memory per transaction when only the newest blocks are kept, including the
+    index.
+    """
     chain, count, grown = archived(limits=ChainLimits(blocks=4, states=4)), 100, [0, 0]
     chain.archive = Archive(ScratchBlocks(), cached_bytes=1, run_records=64)
     tracemalloc.start()
@@ -239,7 +244,6 @@ def bytes_kept_for_each_transaction() -> float:
 
 
 def test_memory_does_not_grow_with_the_transactions() -> None:
-    """Nor with the blocks; in a process where nothing else allocates."""
     code = f"import {__name__} as here; print(here.{bytes_kept_for_each_transaction.__name__}())"
     each = float(
         subprocess.run(

@@ -1,4 +1,4 @@
-"""A block as the payload of a record: with its access list and without, every part comes back."""
+"""Tests that a stored block is restored completely, with and without an access list."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Damaged data directories: a start stops with the place, and ``fastevm db`` goes on from there."""
+"""Tests that a start reports damaged data directories, and that ``fastevm db`` repairs them."""
 
 import os
 import random
@@ -30,7 +30,7 @@ BLOCKS = 12
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """A closed directory with twelve blocks, one transaction each, and one in the pool."""
+    """A closed directory with twelve blocks of one transaction each, and one pooled transaction."""
     home = Home(tmp_path / "data")
     node = home.open()
     for nonce in range(BLOCKS):
@@ -52,7 +52,7 @@ def flip(path: Path, offset: int, bit: int = 3) -> None:
 
 
 def starts(path: Path, label_bytes: int = 60) -> list[int]:
-    """The offsets of the records of a whole file."""
+    """Returns the offsets of the records in an undamaged file."""
     file = RecordFile(path, path.read_bytes()[20:label_bytes])
     found = [record.start for record in file.records()]
     file.close()
@@ -176,7 +176,7 @@ def test_a_journal_that_was_cut_at_a_record_is_not_accepted(
 def test_a_torn_record_before_the_snapshot_is_reported_on_the_next_start(snapped: Home) -> None:
     path = snapped.path / "blocks.log"
     whole = starts(path)
-    # A crash of the system may leave the length of a file and zeros in place of its content.
+    # A system crash may extend a file with zeros instead of its content.
     path.write_bytes(path.read_bytes()[: whole[40]].ljust(path.stat().st_size, b"\0"))
     for _ in range(2):
         with pytest.raises(StorageError, match="lacks its last"):
@@ -274,7 +274,7 @@ def test_a_flipped_bit_in_a_file_header_is_repaired(home: Home, offset: int) -> 
 
 
 def unsalt(path: Path) -> None:
-    """Rewrites a record file in the first format."""
+    """Rewrites a record file in the first format, without a salt."""
     label = path.read_bytes()[20:60]
     file = RecordFile(path, label)
     records = list(file.records())
@@ -350,7 +350,7 @@ def test_a_single_flipped_bit_is_always_found() -> None:
 def test_new_names_are_on_the_disk_before_a_block_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No name that was made or changed is left to the system when a block counts as written."""
+    """Created and renamed files are flushed before a block counts as written."""
     synced: list[tuple[int, frozenset[str]]] = []
     fsync = os.fsync
 
@@ -380,7 +380,7 @@ def _is_directory(descriptor: int) -> bool:
 
 @pytest.fixture
 def developed(home: Home) -> Home:
-    """The directory with several states of a developer's settings."""
+    """The directory with several stored development settings."""
     node = home.open()
     assert node.directory is not None
     settings = node.directory.development

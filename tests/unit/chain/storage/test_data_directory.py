@@ -1,4 +1,4 @@
-"""A data directory: chain, pre-confirmed block and pool are restored after any end of a process."""
+"""Tests that chain, pre-confirmed block and pool are restored, however the process ended."""
 
 import errno
 import shutil
@@ -30,7 +30,7 @@ FAST = {"block_time_ms": 400, "slice_interval_ms": 50}
 
 
 class Home:
-    """A directory and the node that lives in it; ``crash`` is what kill -9 leaves behind."""
+    """A directory and its node. ``crash`` leaves the files as kill -9 would."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,7 +47,7 @@ class Home:
         return self.node
 
     def crash(self) -> None:
-        """Go on with a copy of the files as they are: the old process never writes again."""
+        """Continues with a copy of the files. The old process does not write to the copy."""
         copy = self.path.with_name(self.path.name + "+")
         shutil.copytree(self.path, copy)
         self.close()
@@ -78,7 +78,7 @@ def payment(node: Node, nonce: int, **fields: Any) -> bytes:
 
 
 def picture(node: Node) -> list[Any]:
-    """Everything that a chain answers of its blocks."""
+    """Returns everything that a chain reports about its blocks."""
     chain, found = node.chain, []
     for number in range(chain.head.number + 1):
         block = chain.block_by_number(number)
@@ -189,7 +189,8 @@ def test_no_block_includes_a_transaction_before_it_is_written(
     raw = payment(node, 0)
 
     def full(*arguments: object) -> None:
-        assert not any(block.transactions for block in node.mine())  # a builder finds nothing
+        # the pool offers no transactions
+        assert not any(block.transactions for block in node.mine())
         raise OSError(errno.ENOSPC, "No space left on device", "/secret/pool.log")
 
     monkeypatch.setattr(node.directory.pool.file, "append", full)
@@ -264,7 +265,7 @@ def test_a_disk_that_cannot_be_flushed_is_counted(
 
 
 def published_block(node: Node, *slices: int) -> None:
-    """Begin a block and publish slices with so many payments each, up to nonce ``sum(slices)``."""
+    """Begins a block and publishes slices with these numbers of payments."""
     producer, nonce = node.producer, 0
     node.built(producer.begin(node.chain.head.header.timestamp + 2))
     for count in slices:

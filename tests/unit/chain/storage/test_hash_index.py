@@ -1,4 +1,4 @@
-"""The index of hashes: finds all that was added, in few files and little memory."""
+"""Tests that the hash index finds every entry, with few files and little memory."""
 
 import os
 import tracemalloc
@@ -47,7 +47,7 @@ def test_the_newest_of_one_hash_comes_first() -> None:
 
 
 def test_hashes_that_begin_alike_are_all_candidates() -> None:
-    """With more than a page of entries, every entry is found."""
+    """Every entry is found, even if they fill more than a page."""
     count = 3 * hash_index.PAGE_BYTES // hash_index.RECORD_SIZE
     index = HashIndex(run_records=count)
     alike = [bytes(8) + key(number)[8:] for number in range(count - 2)]
@@ -94,7 +94,7 @@ def test_a_hash_costs_hardly_any_memory() -> None:
     tracemalloc.start()
     try:
         index = filled(count, run_records=32)
-        # not what threads of earlier tests allocate
+        # ignores allocations by threads of earlier tests
         of_storage = tracemalloc.Filter(True, "*/chain/storage/*")
         traces = tracemalloc.take_snapshot().filter_traces([of_storage]).traces
         assert 0 < sum(trace.size for trace in traces) < 6 * count

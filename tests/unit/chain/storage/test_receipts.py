@@ -1,4 +1,4 @@
-"""Receipts as bytes: every member comes back, whatever the era and however large the price."""
+"""Tests that every member of a receipt survives storage, in every fork and with large prices."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Record files: whole records are read, a torn one at the end is cut off, others are refused."""
+"""Tests that complete records are read, torn records are cut off, and other damage is refused."""
 
 import os
 from pathlib import Path
@@ -173,14 +173,14 @@ def test_a_replaced_file_is_whole(tmp_path: Path) -> None:
 
 
 def in_payload(record: bytes) -> bytes:
-    """A payload with a record in its middle, which a client can choose."""
+    """Returns a payload that contains a complete record, which a client can choose."""
     return b"\x55" * 100 + record + b"\x55" * 100
 
 
 def test_a_torn_record_is_cut_off_whatever_records_its_payload_contains(path: Path) -> None:
     file = opened(path)
     file.append(1, b"copied")
-    copied = path.read_bytes()[file.size - HEAD.size - 6 :]  # of another file than the next one
+    copied = path.read_bytes()[file.size - HEAD.size - 6 :]  # the header and a part of the record
     file.rewrite(RECORDS)
     for salt in (0, 1):
         start = file.append(1, in_payload(encode_record(1, b"made", salt) + copied) + bytes(1000))

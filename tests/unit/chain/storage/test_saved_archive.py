@@ -1,4 +1,4 @@
-"""A start with a saved archive reads only the end of the journal, and answers the same."""
+"""Tests that a start with a saved archive index reads only the end of the journal."""
 
 import os
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 @pytest.fixture
 def appended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of the blocks that are added to an archive."""
+    """Collects the numbers of the blocks that are added to an archive."""
     numbers: list[int] = []
     append = Archive.append
 
@@ -53,7 +53,7 @@ def appended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def answers(node: Node) -> list[object]:
-    """All that a chain says, apart from the states that it keeps."""
+    """Returns everything that a chain reports, except which states it keeps."""
     chain = node.chain
     blocks = [chain.block_by_number(number) for number in range(chain.head.number + 1)]
     found: list[object] = [chain.head, chain.total_difficulty]
@@ -122,7 +122,7 @@ def test_a_file_of_another_branch_is_not_used(home: Home) -> None:
     home.crash()
     assert answers(home.open(**FEW)) == before
     home.crash()
-    (home.path / "blocks.index").write_bytes(saved)  # with a snapshot of the other branch
+    (home.path / "blocks.index").write_bytes(saved)  # the snapshot belongs to the other branch
     assert answers(home.open(**FEW)) == before
 
 
@@ -132,7 +132,8 @@ def test_an_older_file_serves_a_newer_snapshot(home: Home, appended: list[int]) 
     assert home.node.directory.snapshotter.write()
     before = answers(home.node)
     home.crash()
-    (home.path / "blocks.index").write_bytes(saved)  # the process died between the two files
+    # the process ended between writing the two files
+    (home.path / "blocks.index").write_bytes(saved)
     appended.clear()
     assert answers(home.open(**FEW)) == before
     assert appended[0] == 30
@@ -185,7 +186,7 @@ def test_a_journal_that_moved_is_noticed(home: Home, caplog: pytest.LogCaptureFi
     home.close()
     path, first = home.path / "blocks.log", starts(home.path / "blocks.log")[:2]
     data = path.read_bytes()
-    extra = data[first[0] : first[1]]  # the first block twice: harmless, but all offsets move
+    extra = data[first[0] : first[1]]  # repeats the first block, which shifts all offsets
     path.write_bytes(data[: first[0]] + extra + data[first[0] :])
     (home.path / "blocks.index").write_bytes(saved)
     node = home.open(**FEW)

@@ -1,4 +1,4 @@
-"""Snapshots of the state: a long chain comes back without being executed, or else in full."""
+"""Tests that a long chain is restored from a snapshot, or executed again without a valid one."""
 
 import time
 from pathlib import Path
@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Any:
 
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of the blocks that are executed when they are added."""
+    """Collects the numbers of the blocks that are executed when they are added."""
     numbers: list[int] = []
     add = Chain.add
 
@@ -56,7 +56,7 @@ def grown(home: Home, count: int = DEPTH + 10) -> Node:
 
 
 def answers(node: Node, numbers: range) -> list[Any]:
-    """Blocks, receipts and places of transactions, which need no state."""
+    """Returns blocks, receipts and positions of transactions, which need no state."""
     chain, found = node.chain, []
     for number in numbers:
         block = chain.block_by_number(number)

@@ -1,7 +1,6 @@
-"""Eight recoveries at once against libsecp256k1: the same key, or left to it.
+"""Tests that eight recoveries together give the same keys as libsecp256k1.
 
-The algorithm is compiled twice: with the processor's AVX-512 IFMA, where it has them, and with
-portable vectors, which run everywhere.
+The code is compiled with AVX-512 IFMA, if the processor has it, and with portable vectors.
 """
 
 import os
@@ -27,7 +26,7 @@ KEYS = [n.to_bytes(32, "big") for n in range(1, 20)]
 
 
 def has_instructions() -> bool:
-    """Whether the processor has AVX-512 IFMA, according to the system."""
+    """Returns whether the processor has AVX-512 IFMA, according to the system."""
     flags = CPUINFO.read_text().split() if CPUINFO.exists() else []
     return "avx512ifma" in flags and "avx512f" in flags
 
@@ -57,11 +56,11 @@ def test_random_signatures_give_the_key_of_libsecp256k1(lanes: str) -> None:
     found = compare_random(random.randrange(2**63), 1_000)
     assert found["wrong"] == found["left"] == 0
     assert found["agreed"] + found["refused"] == 8_000
-    assert found["agreed"] > 3_500  # half of all numbers are the x of a point
+    assert found["agreed"] > 3_500
 
 
 def test_infinity_is_nobodys_key(lanes: str) -> None:
-    # R = k G and z = s k: the sum of both terms is infinity.
+    # R = k G and z = s k, so the two terms cancel: the sum is infinity.
     r = int.from_bytes(public_key((5).to_bytes(32, "big"))[:32], "big")
     found = [compare([(7 * k % ORDER, y, r, 7)] * 8) for k in (5, -5) for y in (0, 1)]
     assert sorted(f["refused"] for f in found) == [0, 0, 8, 8]

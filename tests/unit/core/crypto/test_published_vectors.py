@@ -1,6 +1,6 @@
-"""Wycheproof's signatures and libsecp256k1's border cases: who is recovered, and who is not.
+"""Tests of recovery with Wycheproof's signatures and libsecp256k1's edge cases.
 
-Both lie in the source archive of electrum-ecc, which `make .venv/.vectors` downloads.
+Both are in the source archive of electrum-ecc, which `make .venv/.vectors` downloads.
 """
 
 import functools
@@ -27,7 +27,7 @@ LIBRARY_TESTS = SECP256K1 + "modules/recovery/tests_impl.h"
 
 @functools.cache
 def published(name: str) -> str:
-    """A file of the archive."""
+    """Returns a file of the archive."""
     archives = sorted(FOLDER.glob("electrum_ecc-*.tar.gz"))
     if not archives:
         if os.environ.get("CI"):
@@ -43,7 +43,7 @@ def published(name: str) -> str:
 
 
 def strict_der(signature: bytes) -> tuple[int, int] | None:
-    """r and s of a signature in DER; None for another encoding."""
+    """Returns r and s of a signature in DER, or None for another encoding."""
 
     def integer(at: int) -> tuple[int, int] | None:
         if len(signature) < at + 3 or signature[at] != 2:
@@ -64,7 +64,7 @@ def strict_der(signature: bytes) -> tuple[int, int] | None:
 
 
 def signers(digest: bytes, r: int, s: int) -> list[bytes]:
-    """The keys that both parities give."""
+    """Returns the keys recovered with both parities."""
     found = []
     for parity in (0, 1):
         try:
@@ -75,7 +75,10 @@ def signers(digest: bytes, r: int, s: int) -> list[bytes]:
 
 
 def wycheproof() -> list[tuple[bytes, dict[str, Any]]]:
-    """Public key (x || y) and test, for each."""
+    """Returns the public key (x
+
+    y) and the test of each case.
+    """
     return [
         (bytes.fromhex(group["publicKey"]["uncompressed"])[1:], case)
         for group in json.loads(published(WYCHEPROOF))["testGroups"]
@@ -124,7 +127,7 @@ def test_wycheproof_in_lanes() -> None:
 
 
 def arrays(name: str) -> list[bytes]:
-    """The byte arrays of libsecp256k1's test with this name."""
+    """Returns the byte arrays of libsecp256k1's test with this name."""
     body = published(LIBRARY_TESTS).partition(f"static void {name}(")[2].partition("\n}\n")[0]
     found = re.findall(r"unsigned char \w+\[\d+\] = \{(.*?)\};", body, re.S)
     return [
@@ -143,9 +146,10 @@ def test_border_cases_of_libsecp256k1() -> None:
     def numbers(signature: bytes) -> tuple[int, int]:
         return int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
 
-    # Its key is infinity for one parity: the signature with the private key 0.
+    # For one parity the key is infinity; for the other it is that of the private key 0's signature.
     assert len(signers(message, *numbers(zero_key))) == 1
-    # r = s = 4 has a key for either parity; those for x = r + n are beyond Ethereum's parities.
+    # r = s = 4 has a key for either parity. Keys with x = r + n need parities that Ethereum does
+    # not have.
     assert len(set(signers(message, *numbers(four)))) == 2
     for parity in (2, 3):
         with pytest.raises(ValueError):

@@ -1,4 +1,4 @@
-"""Programs for the interpreter's tests: an assembler, and random contracts that call each other."""
+"""An assembler, and random contracts that call each other."""
 
 from hypothesis import strategies as st
 
@@ -11,7 +11,7 @@ ADDRESSES = (MAIN, OTHER, THIRD, bytes(19) + b"\x02", bytes(19) + b"\x04", bytes
 
 
 def asm(*parts: str | int | bytes) -> bytes:
-    """Code of mnemonics (several to a string), numbers to push, addresses to push (20 bytes)."""
+    """Assembles mnemonics (several per string), numbers and 20-byte addresses (as PUSH)."""
     code = b""
     for part in parts:
         if isinstance(part, str):
@@ -24,16 +24,14 @@ def asm(*parts: str | int | bytes) -> bytes:
 
 
 def returning(*parts: str | int | bytes) -> bytes:
-    """Code that returns the top word."""
+    """Assembles code that returns the top word."""
     return asm(*parts, 0, "MSTORE", 32, 0, "RETURN")
 
 
 def store_initcode(initcode: bytes) -> bytes:
-    """Code that puts up to 32 bytes of init code at memory 0."""
+    """Assembles code that stores up to 32 bytes of init code at memory 0."""
     return asm(int.from_bytes(initcode.ljust(32, b"\0"), "big"), 0, "MSTORE")
 
-
-# --- random contracts ---
 
 _SMALL = st.sampled_from([0, 1, 2, 3, 31, 32, 33, 64, 255, 256, 1000])
 _NUMBERS = st.one_of(
@@ -59,7 +57,7 @@ _INITCODES = (
 
 @st.composite
 def op_step(draw: st.DrawFn) -> bytes:
-    """Any op with as many operands as it needs, and its results taken off, mostly."""
+    """Draws an opcode with its operands. Usually pops its results."""
     op = draw(st.sampled_from(_STACK_ONLY))
     operands = [draw(_NUMBERS if op.kind.value != "memory" else _SMALL) for _ in range(op.pops)]
     if op.mnemonic.startswith(("LOG", "KECCAK", "CALLDATACOPY", "CODECOPY", "RETURNDATACOPY")):
@@ -85,12 +83,12 @@ def create_step(draw: st.DrawFn) -> bytes:
     salt = [draw(_SMALL)] if kind == "CREATE2" else []
     value = draw(st.sampled_from([0, 0, 3, 1 << 90]))
     made = store_initcode(initcode) + asm(*salt, len(initcode), 0, value, kind)
-    # Call what was made, and use up its result.
+    # Calls the new contract and discards the result.
     return made + asm(0, 0, 0, 0, 0, "DUP6", 50_000, "CALL POP")
 
 
 def jump_step(body: bytes) -> bytes:
-    """The body, unless slot 1 is zero; `code_of` fills in the target of the jump."""
+    """Returns code that skips the body if slot 1 is zero. `code_of` sets the jump target."""
     return asm(1, "SLOAD ISZERO") + b"\x61JJ" + asm("JUMPI") + body + asm("JUMPDEST")
 
 
@@ -106,7 +104,7 @@ _ENDS = st.sampled_from(
 
 
 def code_of(steps: list[bytes]) -> bytes:
-    """The steps one after the other, with the targets of their jumps filled in."""
+    """Concatenates the steps and sets their jump targets."""
     code = b""
     for step in steps:
         if b"\x61JJ\x57" in step and step.endswith(b"\x5b"):

@@ -1,4 +1,4 @@
-"""The benchmark programs give exactly the gas and output that five other machines agree on."""
+"""Tests that the benchmark programs use the gas and give the output of five other EVMs."""
 
 from collections.abc import Mapping
 from functools import cache

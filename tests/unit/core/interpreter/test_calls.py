@@ -1,4 +1,4 @@
-"""Calls: gas handed on, stipend, depth, balance, return data, delegations, precompiles."""
+"""Tests of calls: passed gas, stipend, depth, balance, return data, delegations, precompiles."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def call_of(to: bytes, gas: int = WORD_END, value: int = 0, kind: str = "CALL") 
 
 @pytest.mark.parametrize(("fork", "warm"), [("tangerinewhistle", 700), ("osaka", 100)])
 def test_a_frame_keeps_one_64th_of_its_gas(fork: str, warm: int) -> None:
-    # OTHER returns the gas it was given, less the price of GAS.
+    # OTHER returns the gas that it received, minus the price of GAS.
     caller = asm(32, 0, 0, 0, 0, OTHER, WORD_END, "CALL", 32, 0, "RETURN")
     accounts = {MAIN: {"code": caller}, OTHER: {"code": returning("GAS")}}
     outcome = BareMachine(fork, accounts).call(MAIN, gas=100_000)
@@ -56,7 +56,7 @@ def test_a_call_that_brings_an_account_to_life_pays_for_it(fork: str, value: int
 
 
 def test_the_depth_limit_gives_the_gas_back() -> None:
-    # Each frame calls itself and adds one to what the inner frame returned.
+    # Each frame calls itself and adds 1 to the result of the inner frame.
     inner = asm(32, 0, 0, 0, 0, MAIN, "GAS CALL POP")
     deeper = inner + returning(1, 0, "MLOAD ADD")
     machine = BareMachine("osaka", {MAIN: {"code": deeper}})
@@ -187,7 +187,7 @@ def test_a_failing_precompile_consumes_what_it_was_given() -> None:
 
 
 def test_a_touch_of_ripemd160_outlives_the_failure_around_it() -> None:
-    # OTHER calls the empty accounts 3 and 4 with too little gas, and fails itself.
+    # OTHER calls the empty accounts 3 and 4, and then runs out of gas.
     touching = call_of(RIPEMD160, 0) + call_of(IDENTITY, 0) + asm("INVALID")
     accounts = {
         MAIN: {"code": call_of(OTHER, 50_000)},

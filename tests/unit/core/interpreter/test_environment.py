@@ -1,4 +1,4 @@
-"""Opcodes that read the message, its block and other accounts."""
+"""Tests of opcodes that read the message, the block and other accounts."""
 
 import pytest
 

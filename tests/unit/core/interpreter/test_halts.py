@@ -1,4 +1,4 @@
-"""Every kind of end of a frame: consumed gas, returned gas, and the error text."""
+"""Tests of every way a frame can end: consumed gas, returned gas and error text."""
 
 import pytest
 

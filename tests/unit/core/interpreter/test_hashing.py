@@ -1,4 +1,4 @@
-"""KECCAK256: a machine remembers digests of slots, and never gives one to another message."""
+"""Tests that cached digests are never used for another message."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""However a run is cut into pieces, it ends the same: suspended, fetching state, or traced."""
+"""Tests that suspending, fetching state and tracing do not change the outcome."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -41,7 +41,7 @@ def run(
 
 
 def visible(outcome: Outcome) -> tuple[Any, ...]:
-    """All of an outcome but how it came about."""
+    """Returns the members of an outcome that do not depend on the mode."""
     return (
         outcome.status, outcome.gas_left, outcome.output, outcome.refund, outcome.logs,
     )  # fmt: skip
@@ -87,7 +87,7 @@ def test_steps_add_up_to_the_gas_of_their_frame(
     assert sorted(enters) == sorted(leaves)
 
 
-# Five rounds; each reads a slot, counts down and jumps back by one arm of the dispatch.
+# Five rounds. Each reads a slot, counts down and jumps back.
 ROUND = bytes.fromhex("6005 5b 5f5450 60019003 80")
 JUMPS = {
     "JUMP": "15 6012 57 6002 56 5b 00",
@@ -109,7 +109,8 @@ def test_a_pause_at_a_jump_changes_nothing(jump: str) -> None:
     assert expected.status == 1
     assert visible(untraced) == visible(paused) == visible(traced) == visible(expected)
     assert cut == steps
-    assert paused.requests > suspended.requests + 2  # stops that are not those before hosted ops
+    # also stops at jumps, not only before hosted ops
+    assert paused.requests > suspended.requests + 2
 
 
 @pytest.mark.parametrize("fork", FORKS)

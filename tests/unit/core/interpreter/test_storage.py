@@ -1,4 +1,6 @@
-"""Storage: the price and refund of every transition, warm and cold, transient values."""
+"""Tests of storage: price and refund of every transition, warm and cold access, transient
+storage.
+"""
 
 import itertools
 
@@ -13,7 +15,9 @@ SLOT = 9
 
 
 def eip2200(original: int, current: int, new: int, *, clear_refund: int) -> tuple[int, int]:
-    """Cost and refund of one write to a warm slot, as the text of EIP-2200 with EIP-2929 prices."""
+    """Returns cost and refund of a write to a warm slot, by the text of EIP-2200 with EIP-2929
+    prices.
+    """
     if new == current:
         return 100, 0
     if current == original:
@@ -98,7 +102,7 @@ def test_transient_values_last_one_transaction_and_do_not_outlive_a_revert() -> 
     assert int.from_bytes(machine.call(MAIN).output, "big") == 5
     reader = {MAIN: {"code": returning(SLOT, "TLOAD")}}
     assert int.from_bytes(BareMachine("osaka", reader).call(MAIN).output, "big") == 0
-    # A callee writes its own transient storage through DELEGATECALL of MAIN, and reverts.
+    # A callee writes its transient storage by DELEGATECALL of MAIN, and reverts.
     writer = asm(6, SLOT, "TSTORE", 0, 0, "REVERT")
     caller = returning(5, SLOT, "TSTORE", *[0] * 4, OTHER, "GAS DELEGATECALL POP", SLOT, "TLOAD")
     machine = BareMachine("osaka", {MAIN: {"code": caller}, OTHER: {"code": writer}})

@@ -1,4 +1,4 @@
-"""Step records: their contents, also around jumps that the untraced loop takes in one step."""
+"""Tests of step records, also where the untraced loop fuses opcodes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Arithmetic, comparison and bit opcodes against Python's integers."""
+"""Tests arithmetic, comparison and bit opcodes against Python's integers."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ def signed(x: int) -> int:
 
 
 def truncated(a: int, b: int) -> tuple[int, int]:
-    """Quotient and remainder rounded towards zero."""
+    """Returns quotient and remainder, rounded towards zero."""
     quotient = abs(a) // abs(b) * (1 if a * b >= 0 else -1)
     return quotient, a - quotient * b
 

@@ -1,4 +1,4 @@
-"""The known answers for every precompile, from the shared archive of test vectors."""
+"""Test vectors of every precompile, from the shared archive."""
 
 import io
 import json
@@ -26,7 +26,9 @@ class Vector:
 
 
 def shared_file(relative: Path) -> Path:
-    """A file of the shared test data: ``FASTEVM_SHARED``, or the folder beside the repository."""
+    """Returns a file of the shared test data: ``FASTEVM_SHARED``, or the folder beside the
+    repository.
+    """
     path = SHARED / relative
     if not path.is_file():
         pytest.skip(f"no {relative} in the shared test data")
@@ -45,7 +47,7 @@ def parse(case: Mapping[str, str]) -> Vector:
 
 @pytest.fixture(scope="session")
 def vectors() -> Mapping[str, Sequence[Vector]]:
-    """File name without its ending -> its vectors."""
+    """Returns the vectors by file name without its extension."""
     compressed = shared_file(ARCHIVE).read_bytes()
     archive = zstandard.ZstdDecompressor().decompressobj().decompress(compressed)
     found = {}

@@ -1,4 +1,4 @@
-"""The BLAKE2b compression makes BLAKE2b, and takes exactly its 213 bytes."""
+"""Tests that BLAKE2b can be computed with the precompile, and that input must have 213 bytes."""
 
 import hashlib
 
@@ -30,7 +30,7 @@ def call(rounds: int, state: bytes, block: bytes, offset: int, last: int) -> byt
 
 
 def blake2b(message: bytes) -> bytes:
-    """RFC 7693, section 3.3, with F from the precompile."""
+    """Computes BLAKE2b with F from the precompile (RFC 7693, section 3.3)."""
     state = little(IV[0] ^ 0x01010040) + b"".join(map(little, IV[1:]))
     blocks = [message[i : i + 128] for i in range(0, len(message), 128)] or [b""]
     for i, block in enumerate(blocks):

@@ -1,4 +1,4 @@
-"""The BLS12-381 precompiles agree with py_ecc on sums, multiples and pairings."""
+"""Tests sums, multiples and pairings of BLS12-381 against py_ecc."""
 
 import functools
 from collections.abc import Iterator
@@ -46,7 +46,9 @@ def g2(k: int) -> bytes:
 
 
 def outside_g1() -> Iterator[bytes]:
-    """Points of the first curve that are almost surely not of the group, by increasing x."""
+    """Yields points of the first curve by increasing x, which are almost surely not in the
+    group.
+    """
     for x in range(1, 40):
         y = pow(x**3 + 4, (PRIME + 1) // 4, PRIME)
         if (y * y - x**3 - 4) % PRIME == 0:
@@ -54,7 +56,7 @@ def outside_g1() -> Iterator[bytes]:
 
 
 def outside_g2() -> Iterator[bytes]:
-    """Likewise of the second, with x = n u: then y^2 = 4 + (4 - n^3) u."""
+    """Yields points of the second curve with x = n u, for which y^2 = 4 + (4 - n^3) u."""
     for n in range(1, 40):
         re, im = 4, (4 - n**3) % PRIME
         norm = pow(re * re + im * im, (PRIME + 1) // 4, PRIME)

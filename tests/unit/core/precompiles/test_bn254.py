@@ -1,4 +1,4 @@
-"""The BN254 precompiles agree with py_ecc, with either body of the multiplication."""
+"""Tests the BN254 precompiles against py_ecc, with both implementations of multiplication."""
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +86,7 @@ def equals_one(*exponents: tuple[int, int]) -> bool:
 
 
 def twist_points() -> Iterator[bytes]:
-    """Points of the twist by increasing x; almost surely none is in the subgroup."""
+    """Yields points of the twist by increasing x, which are almost surely not in the subgroup."""
     twist_b = bn.FQ2([3, 0]) / bn.FQ2([9, 1])
     for n in range(1, 30):
         x = bn.FQ2([n, 1])
@@ -174,9 +174,8 @@ def test_signed_digits_add_up(n: int, width: int) -> None:
 
 @pytest.mark.parametrize("relation", [(U + 1, U, U, -2 * U), (6 * U + 2, 1, -1, 1)])
 def test_the_group_tests_are_sound(relation: tuple[int, int, int, int]) -> None:
-    # psi^2 = t psi - p on the twist, so the relation is a + b psi for these a and b. Its kernel has
-    # as many points as its norm; those over the field have an order that divides r times the
-    # cofactor.
+    # psi^2 = t psi - p on the twist, so the relation is a + b psi. Its kernel has as many points as
+    # its norm. The order of those over the field divides r times the cofactor.
     t = 6 * U**2 + 1
     powers = [(1, 0), (0, 1)]
     for _ in range(2):
@@ -302,7 +301,7 @@ def test_infinity_pairs_are_one(count: int) -> None:
     assert check((g1(1), g2(1)), *[(INFINITY_1, g2(1))] * count, (g1(-1), g2(1)))[1] == YES
 
 
-# --- points that come again ---
+# --- cached points ---
 
 
 def test_a_point_that_comes_again_gives_the_same() -> None:
@@ -357,7 +356,7 @@ def test_a_point_of_the_twist_outside_the_group_is_refused() -> None:
 
 
 def test_a_point_of_small_order_is_refused() -> None:
-    # The cofactor has the factor 10069: points of that order make sums meet infinity on the way.
+    # The cofactor has the factor 10069. For points of that order, sums meet infinity.
     cofactor = 2 * PRIME - ORDER
     assert cofactor % 10069 == 0
     data = next(twist_points())

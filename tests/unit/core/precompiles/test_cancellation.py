@@ -1,6 +1,6 @@
-"""Precompiles that may run for long stop when the caller cancels the execution.
+"""Tests that precompiles which may run long stop when the execution is cancelled.
 
-The others take less than 10 ms for all the gas of a transaction, or cannot be split: MODEXP.
+The others take less than 10 ms for all the gas of a transaction. MODEXP cannot be split.
 """
 
 import pytest
@@ -12,7 +12,7 @@ BN254_PAIRING, BLAKE2F, BLS_G1ADD, BLS_G1MSM, BLS_G2ADD, BLS_G2MSM, BLS_PAIRING 
 )  # fmt: skip
 BLS_MAP_G1, BLS_MAP_G2 = 0x10, 0x11
 GAS = 2**40
-TERMS = 300  # more than a chunk
+TERMS = 300  # more terms than a chunk has
 
 
 def answer(number: int, data: bytes) -> bytes:
@@ -67,8 +67,8 @@ def test_chunks_whose_sums_cancel_out_give_the_point_at_infinity() -> None:
 
 
 def test_rounds_in_steps_are_the_rounds_of_the_specification() -> None:
-    """The state after a whole number of steps, computed by an independent implementation."""
-    rounds = 100_003  # in Python, one step and some rounds
+    """Compares the state after whole steps with an independent implementation."""
+    rounds = 100_003  # one step and three rounds
     data = rounds.to_bytes(4, "big") + bytes(range(208)) + b"\x01"
     assert answer(BLAKE2F, data) == compressed(rounds, data[4:])
 

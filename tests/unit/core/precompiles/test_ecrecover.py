@@ -1,4 +1,4 @@
-"""ECRECOVER finds signers, and answers nothing, without failing, where there is none."""
+"""Tests that ECRECOVER finds signers, and returns nothing for invalid signatures."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""SHA-256, RIPEMD-160 and the copy give what other libraries give, priced by the word."""
+"""Tests SHA-256, RIPEMD-160 and IDENTITY against other libraries, and their price per word."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""MODEXP agrees with Python's pow, and its gas with the formulas of each fork."""
+"""Tests MODEXP against Python's pow, and its gas against the formulas of each fork."""
 
 import pytest
 from hypothesis import example, given
@@ -20,7 +20,7 @@ def call(base: bytes, exponent: bytes, modulus: bytes) -> bytes:
 
 
 def cost(fork: str, data: bytes) -> int:
-    """EIP-198, EIP-2565 and EIP-7883, on whole numbers of any size."""
+    """Returns the gas by EIP-198, EIP-2565 and EIP-7883, computed with Python integers."""
     data += bytes(96)
     base, exponent, modulus = (int.from_bytes(data[i : i + 32], "big") for i in (0, 32, 64))
     first = data[96 + base : 96 + base + min(exponent, 32)] if base < len(data) else b""

@@ -1,4 +1,4 @@
-"""P256VERIFY says yes to signatures, and nothing, without failing, to everything else."""
+"""Tests that P256VERIFY accepts valid signatures and returns nothing for all other input."""
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, derive_private_key
@@ -20,7 +20,7 @@ def word(n: int) -> bytes:
 
 
 def signed(secret: int, digest: bytes) -> list[int]:
-    """The five words of a call: hash, r, s, x, y."""
+    """Returns the five words of a call: hash, r, s, x, y."""
     key = derive_private_key(secret, SECP256R1())
     r, s = decode_dss_signature(key.sign(digest, ECDSA(Prehashed(SHA256()))))
     public = key.public_key().public_numbers()
@@ -61,7 +61,7 @@ def test_the_key_is_a_point_of_the_curve(point: tuple[int, int]) -> None:
 
 
 def test_a_coordinate_is_not_taken_modulo_the_prime() -> None:
-    # 5 is the x of a point, and 5 + PRIME still fits a word.
+    # 5 is the x of a point, and 5 + PRIME fits into a word.
     y = pow(
         5**3 - 3 * 5 + 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B,
         (PRIME + 1) // 4,

@@ -1,4 +1,4 @@
-"""The point evaluation takes exactly the proofs that belong to commitment, point and value."""
+"""Tests that point evaluation accepts only proofs for this commitment, point and value."""
 
 import hashlib
 from functools import cache
@@ -20,7 +20,7 @@ ANSWER = (4096).to_bytes(32, "big") + ORDER.to_bytes(32, "big")
 INVALID = (False, b"", 0)
 INFINITY = b"\xc0" + bytes(47)
 
-# The ceremony's secret times the generator: with it, commitments to straight lines can be made.
+# The ceremony's secret times the generator, which allows commitments to polynomials of degree 1.
 TAU_G1 = bytes.fromhex(
     "ad3eb50121139aa34db1d545093ac9374ab7bca2c0f3bf28e27c8dcd8fc7cb42"
     "d25926fc0c97b336e9f0fb35e5a04c81"
@@ -35,7 +35,7 @@ def word(n: int) -> bytes:
 
 
 def point(constant: int, slope: int) -> bytes:
-    """The commitment to constant + slope x."""
+    """Returns the commitment to constant + slope x."""
     tau = multiply(pubkey_to_G1(TAU_G1), slope)
     return bytes(G1_to_pubkey(add(multiply(G1, constant), tau)))
 

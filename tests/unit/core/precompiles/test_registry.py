@@ -1,4 +1,6 @@
-"""Precompiles stand at the addresses of their fork, and charge and fail alike."""
+"""Tests that precompiles exist at the addresses of their fork, and of their charges and
+failures.
+"""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,7 @@ P256_VERIFY = 0x12
 ALL = range(1, P256_VERIFY + 1)
 GENEROUS = 2**62
 
-# The last number in a row from 0x01 on, by fork.
+# By fork, the last of the consecutive addresses from 0x01 on.
 LAST = {
     "frontier": 0x04,
     "spuriousdragon": 0x04,

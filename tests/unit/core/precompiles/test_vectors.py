@@ -1,4 +1,4 @@
-"""Every precompile gives the known answers and charges the known gas, failures included."""
+"""Tests that every precompile gives the output and the gas of the vectors."""
 
 from collections.abc import Mapping, Sequence
 

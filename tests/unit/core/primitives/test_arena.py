@@ -1,4 +1,4 @@
-"""An arena gives disjoint, aligned allocations and keeps little after a reset."""
+"""Tests that an arena gives disjoint, aligned allocations and keeps little memory after a reset."""
 
 from itertools import pairwise
 

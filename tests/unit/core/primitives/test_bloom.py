@@ -1,4 +1,4 @@
-"""Log blooms against eth-bloom; compiled queries against asking one value at a time."""
+"""Tests log blooms against eth-bloom, and compiled queries against single tests."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A buffer contains the appended bytes in order, however it grew."""
+"""Tests that a buffer contains the appended bytes in order."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The values that Python programs may pass as bytes and as slots."""
+"""Tests of the values that Python programs may pass as bytes and as slots."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""JSON that is deeper than Python's recursion limit."""
+"""Tests of JSON that is deeper than Python's recursion limit."""
 
 import json
 from collections.abc import Callable

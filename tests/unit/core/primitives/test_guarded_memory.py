@@ -1,4 +1,4 @@
-"""Guarded memory serves every byte inside; a byte outside ends the process."""
+"""Tests that guarded memory can be used completely, and that an overrun ends the process."""
 
 import mmap
 import signal
@@ -24,7 +24,7 @@ def test_a_byte_outside_ends_the_process(at: int) -> None:
         f"write_guarded({2 * mmap.PAGESIZE}, {at})"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
-    # the address sanitizer reports it and exits
+    # the address sanitizer reports the access and exits
     assert ended.returncode == -signal.SIGSEGV or b"AddressSanitizer" in ended.stderr
 
 

@@ -25,7 +25,7 @@ def test_every_pair_of_digits() -> None:
 
 
 def test_long_text_is_refused_for_a_single_wrong_character_wherever_it_is() -> None:
-    right = bytes(range(0x30, 0x56))  # more than two blocks of the vectors, and a rest
+    right = bytes(range(0x30, 0x56))  # more than two blocks of the vector code
     text = right.hex()
     for position in range(len(text)):
         for character in map(chr, range(128)):

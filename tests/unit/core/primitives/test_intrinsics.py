@@ -1,4 +1,4 @@
-"""Intrinsics that no other test reaches by itself: 128-bit division, atomics, the seed."""
+"""Tests of 128-bit division, atomics and the seed, which no other test calls directly."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Keccak-256 against pycryptodome: all lengths around the rate, fast paths, in place."""
+"""Tests Keccak-256 against pycryptodome: all lengths around the rate, fast paths, in place."""
 
 import os
 

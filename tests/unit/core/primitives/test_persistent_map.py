@@ -1,4 +1,4 @@
-"""The persistent hash map against dict: many live versions, collisions, threads, no leaks."""
+"""Tests the persistent hash map against dict: many versions, collisions, threads, leaks."""
 
 import gc
 import random
@@ -21,7 +21,9 @@ def key_of(number: int, size: int = 32) -> bytes:
 
 
 def colliding_key(number: int, size: int) -> bytes:
-    """Keys whose first hash under SEED is one and the same: their first lane cancels the seed."""
+    """Returns a key whose first lane cancels the seed, so that all these keys have the same first
+    hash.
+    """
     return SEED.to_bytes(8, "little") + number.to_bytes(8, "little") + bytes(size - 16)
 
 
@@ -102,7 +104,7 @@ def test_keys_with_one_full_hash_stay_apart(size: int) -> None:
 
 
 class Versions(RuleBasedStateMachine):
-    """Versions branch off each other at random; each must stay what its model says."""
+    """Versions branch off each other at random. Each must keep the content of its model."""
 
     versions = Bundle("versions")
     keys = st.one_of(
@@ -242,7 +244,7 @@ def test_a_snapshot_costs_only_the_paths_that_change() -> None:
 
 
 def derive(base: BytesMap, version: BytesMap, number: int) -> BytesMap:
-    """Edit every sixteenth key of a version, while others do so with theirs."""
+    """Edits every sixteenth key of a version, while other threads edit theirs."""
     for part in range(10):
         keys = [key_of(i * 16 + number) for i in range(part * 60, part * 60 + 60)]
         version.update([(key, key_of(number, 1)) for key in keys])

@@ -1,4 +1,4 @@
-"""FASTEVM_SIMD: which words allow code for newer processors, and which are none."""
+"""Tests of the values of FASTEVM_SIMD."""
 
 import os
 import subprocess

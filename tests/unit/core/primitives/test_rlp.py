@@ -1,4 +1,4 @@
-"""RLP against the package rlp; encodings that are not canonical or nest too deep are refused."""
+"""Tests RLP against the package rlp. Non-canonical and too deep encodings are refused."""
 
 from typing import Any
 
@@ -99,7 +99,7 @@ def test_the_reason_and_the_place_of_an_error_are_reported(
 
 
 def nested(depth: int) -> bytes:
-    """The encoding of that many lists inside each other."""
+    """Returns the encoding of ``depth`` nested lists."""
     encoded = b""
     for _ in range(depth):
         size = len(encoded)

@@ -1,4 +1,4 @@
-"""Slabs: records apart from each other, counts apart from the records, memory given back."""
+"""Tests that slabs keep records and counts apart, and free memory."""
 
 import os
 import random
@@ -25,7 +25,7 @@ CHUNK = 2 * 1024 * 1024
 
 @pytest.mark.parametrize("lines", [1, 2, 3, 7, 24, LARGEST_RECORD])
 def test_records_are_whole_lines_apart_and_their_counts_survive_their_content(lines: int) -> None:
-    wanted = CHUNK // (lines * LINE) + 10  # more than one chunk
+    wanted = CHUNK // (lines * LINE) + 10  # more records than a chunk has
     records = [allocate(lines) for _ in range(wanted)]
     assert all(record % LINE == 0 for record in records)
     assert all(b - a >= lines * LINE for a, b in pairwise(sorted(records)))
@@ -104,7 +104,8 @@ def edit_until(stop: Event) -> None:
 def test_a_child_process_allocates_whatever_its_parents_threads_were_at() -> None:
     stop = Event()
     with ThreadPoolExecutor(2) as pool, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # about forks beside threads
+        # Python warns about os.fork in a process with threads
+        warnings.simplefilter("ignore", DeprecationWarning)
         threads = [pool.submit(edit_until, stop) for _ in range(2)]
         try:
             for _ in range(30):

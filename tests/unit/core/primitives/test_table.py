@@ -1,4 +1,4 @@
-"""Hashes of table keys are seeded and spread; table sizes leave room."""
+"""Tests that hashes of table keys are seeded and spread, and that tables keep free slots."""
 
 import random
 
@@ -21,7 +21,7 @@ def test_consecutive_keys_spread_over_a_table(name: str, shift: int) -> None:
     seed = random.Random(7).getrandbits(64) | 1
     size = 4096
     buckets = {hashes(i << shift, seed, name) % size for i in range(size)}
-    assert len(buckets) > size * 0.6  # 63 % for a random function
+    assert len(buckets) > size * 0.6  # a random function fills 63 %
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""256-bit words against Python's integers, with the result over each operand too."""
+"""Tests 256-bit words against Python's integers. Results also overwrite each operand."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ def signed(number: int) -> int:
 
 
 def truncated(a: int, b: int) -> int:
-    """a / b towards zero, for signed numbers."""
+    """Returns a / b, rounded towards zero."""
     quotient = abs(a) // abs(b)
     return -quotient if (a < 0) != (b < 0) else quotient
 
@@ -60,7 +60,7 @@ EXPECTED: dict[str, Callable[..., int]] = {
 }
 ARITY = {name: reference.__code__.co_argcount for name, reference in EXPECTED.items()}
 
-# Limbs at the edges of carries and of the digit estimates of long division.
+# Limbs at the limits of carries and of the digit estimates of long division.
 limbs = st.one_of(
     st.sampled_from([0, 1, 2**63 - 1, 2**63, 2**63 + 1, LIMB - 2, LIMB - 1]),
     st.integers(0, LIMB - 1),
@@ -114,14 +114,14 @@ def test_zero_to_the_power_of_zero_is_one() -> None:
 
 
 def test_a_digit_estimated_one_too_large_is_corrected() -> None:
-    # The classical case of algorithm D: the estimate passes its test and the subtraction borrows.
+    # In algorithm D, the estimate passes its test, and the subtraction still borrows.
     u = (0x7FFFFFFFFFFFFFFF << 192) | (0x8000000000000000 << 128)
     v = (0x8000000000000000 << 128) | LIMB - 1
     assert OPERATIONS["div"](u, v) == u // v
     assert OPERATIONS["mod"](u, v) == u % v
 
 
-# A modulus is remembered from one MULMOD to the next: these come in runs.
+# MULMOD caches its last modulus, so equal moduli follow each other here.
 moduli = st.one_of(
     st.sampled_from([2**256 - 1, 2**256 - 2, 2**256 - 2**32 - 977, 2**255, 2**192, 2**192 + 1]),
     st.integers(192, 255).map(lambda bit: 1 << bit),

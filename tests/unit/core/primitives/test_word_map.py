@@ -1,4 +1,4 @@
-"""The persistent map of words against dict: live versions, one hash for many keys, no leaks."""
+"""Tests the persistent map of words against dict: versions, equal hashes, leaks."""
 
 import gc
 import random
@@ -22,7 +22,9 @@ BUCKET_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # and nodes have 2
 
 
 def colliding_key(number: int) -> int:
-    """Keys whose first hash is one and the same: the lowest limb cancels the seed."""
+    """Returns a key whose lowest limb cancels the seed, so that all these keys have the same first
+    hash.
+    """
     return seed() | number << 64
 
 
@@ -99,7 +101,7 @@ def test_keys_with_one_full_hash_stay_apart() -> None:
 
 
 class Versions(RuleBasedStateMachine):
-    """Versions branch off each other at random; each must stay what its model says."""
+    """Versions branch off each other at random. Each must keep the content of its model."""
 
     versions = Bundle("versions")
     keys = st.one_of(
@@ -189,7 +191,7 @@ def test_a_snapshot_costs_only_the_paths_that_change() -> None:
 
 
 def derive(base: WordDict, version: WordDict, number: int) -> WordDict:
-    """Edit every sixteenth key of a version, while others do so with theirs."""
+    """Edits every sixteenth key of a version, while other threads edit theirs."""
     for key in range(number, 9_600, 16):
         version.set(key, number + 2)
         assert base.get(key) == (1 if key < 5_000 else 0)
@@ -213,7 +215,7 @@ def test_threads_derive_versions_from_one_shared_root() -> None:
 
 
 def hoard(lines: int) -> list[int]:
-    """All free records of a size."""
+    """Takes all free records of a size."""
     taken = [allocate(lines)]
     refuse_chunks(True)
     while record := allocate(lines):
@@ -223,7 +225,9 @@ def hoard(lines: int) -> list[int]:
 
 
 def put_with(version: WordDict, key: int, value: int, allowed: dict[int, int]) -> bool:
-    """Put while only so many records of each size are free; whether that was enough."""
+    """Writes a key while only this many records of each size are free. Returns whether they
+    suffice.
+    """
     hoards = {lines: hoard(lines) for lines in allowed}
     refuse_chunks(True)
     try:
@@ -249,7 +253,7 @@ def test_without_memory_nothing_changes() -> None:
     refused = 0
     for key, value in edits:
         changed = {k: v for k, v in (model | {key: value}).items() if v}
-        for nodes in range(17):  # colliding keys part fifteen levels down
+        for nodes in range(17):  # colliding keys diverge fifteen levels below the root
             for buckets in range(2):
                 version = base.copy()
                 allowed = dict.fromkeys(BUCKET_SIZES, 20 * buckets) | {2: nodes}

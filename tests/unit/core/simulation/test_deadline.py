@@ -1,4 +1,6 @@
-"""Reasons to stop a run: a time limit, a cancelled deadline, and the event loop's budget."""
+"""Tests of the reasons to stop a run: a time limit, a cancelled deadline, the event loop's
+budget.
+"""
 
 import threading
 import time
@@ -45,7 +47,7 @@ def test_a_cancelled_deadline_stops_what_runs_and_what_begins_later() -> None:
     assert time.monotonic() - begun < MAX_WAIT
     assert deadline.is_cancelled
     timer.join()
-    assert run(STOPS)  # the thread has no deadline any more
+    assert run(STOPS)
 
 
 def test_a_time_limit_within_a_deadline_leaves_the_deadline_as_it_was() -> None:

@@ -1,4 +1,4 @@
-"""Blob parameters and the numbers of configuration files."""
+"""Tests of blob parameters and of numbers in configuration files."""
 
 import pytest
 

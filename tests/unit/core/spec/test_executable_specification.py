@@ -12,7 +12,7 @@ from fastevm.core.spec.opcodes import FORMER_NAMES
 from fastevm.core.spec.schedule import schedule_for
 from tests.differential.peers import WORKERS, PeerError, python_of
 
-# Their Constantinople is mainnet's, which is Petersburg.
+# The specification's Constantinople is mainnet's, which is Petersburg.
 MODULES = {
     "frontier": "Frontier",
     "homestead": "Homestead",
@@ -35,7 +35,6 @@ MODULES = {
     "bpo1": "BPO1",
     "bpo2": "BPO2",
 }
-# Constants that each exist in some of their forks only: module, name, parameter.
 CONSTANTS = [
     ("vm.gas", "GAS_MEMORY", "memory_word_cost"),
     ("vm.gas", "GAS_COPY", "copy_word_cost"),
@@ -106,7 +105,7 @@ REWARD = ("fork", "BLOCK_REWARD")
 
 @pytest.fixture(scope="module")
 def theirs() -> dict[str, Any]:
-    """The parameters of the specification's forks, from its worker; one process for all forks."""
+    """Returns the parameters of the specification's forks. One worker process reads all forks."""
     try:
         python = python_of("eels")
     except PeerError as error:

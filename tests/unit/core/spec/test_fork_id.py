@@ -1,4 +1,4 @@
-"""Fork identifiers against mainnet's published ones."""
+"""Tests of fork identifiers against those published for mainnet."""
 
 import pytest
 
@@ -21,7 +21,6 @@ GENESIS = bytes.fromhex("d4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0
         (2_675_000, 0, "3edd5b10", 4_370_000),
         (4_370_000, 0, "a00bc324", 7_280_000),
         (7_280_000, 0, "668db0af", 9_069_000),
-        # published with the later forks
         (9_069_000, 0, "879d6e30", 9_200_000),
         (9_200_000, 0, "e029e991", 12_244_000),
         (12_244_000, 0, "0eb440f6", 12_965_000),
@@ -46,7 +45,7 @@ def test_forks_of_the_genesis_block_are_part_of_it():
         {"terminalTotalDifficulty": 0, "shanghaiTime": 50, "cancunTime": 100, "pragueTime": 200}
     )
     found = fork_id(chain, bytes(32), number=0, timestamp=100, genesis_timestamp=100)
-    assert found == ForkId(bytes.fromhex("190a55ad"), 200)  # CRC-32 of 32 zero bytes
+    assert found == ForkId(bytes.fromhex("190a55ad"), 200)  # the CRC-32 of 32 zero bytes
 
 
 def test_the_netsplit_block_counts_though_no_rule_changes_there():

@@ -1,4 +1,4 @@
-"""Each fork's prices, limits and flags, against tables written by fork instead of by EIP."""
+"""Tests prices, limits and flags of each fork against tables by fork instead of by EIP."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ from fastevm.errors import UnknownForkError
 
 NAMES = [fork.name for fork in FORKS]
 
-# Opcodes and their first price, by the fork that brought them; then every later change of price.
+# Opcodes and their first price, by the fork that introduced them; then all later price changes.
 BORN = {
     "Frontier": {
         0: "STOP RETURN SSTORE SELFDESTRUCT",
@@ -74,8 +74,8 @@ REPRICED = {
     "Amsterdam": {200: "EXTCODESIZE EXTCODECOPY", 12000: "CREATE CREATE2"},
 }
 
-# Parameters that change, by the fork that changes them; 0 and False before the first.
-# What no fork of Ethereum sets.
+# Parameters that only forks of the OP stack set, by fork. Before the first change they are 0 or
+# False.
 OF_THE_OP_STACK = (
     "bn254_pairing_max_input",
     "bls12_g1_msm_max_input",
@@ -98,7 +98,7 @@ OF_THE_OP_STACK = (
     "activation_admin",
     "has_base_time",
 )
-# Changes of Amsterdam, and changes that only its state of April 2026 had.
+# Changes of Amsterdam, and changes that only the devnet of April 2026 had.
 AMSTERDAM = {
     "state_gas_version": 2,
     "state_byte_cost": 1530,
@@ -271,7 +271,7 @@ PRECOMPILES = {
 
 
 def _upto(fork_name, by_fork):
-    """The entries of all forks up to this one, in order."""
+    """Returns the entries of all forks up to this one, in order."""
     return [by_fork[name] for name in NAMES[: NAMES.index(fork_name) + 1] if name in by_fork]
 
 
@@ -333,7 +333,7 @@ def test_eips_speak_only_of_things_that_exist():
 
 
 def entries():
-    """Every entry of Ethereum's forks by its name."""
+    """Returns every EIP entry of Ethereum's forks by its name."""
     found = {**vars(eips), **vars(amsterdam)}
     return {name: e for name, e in found.items() if isinstance(e, eips.Eip)}
 

@@ -1,4 +1,4 @@
-"""The command that prints the rules."""
+"""Tests of the command that prints the rules."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Tests for the forks of OP-stack chains: their rules, and when they begin."""
+"""Tests of the forks of OP-stack chains: rules and activation."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from fastevm.core.spec.schedule import schedule_for
 from fastevm.errors import UnknownForkError
 
 NAMES = [fork.name for fork in OP_FORKS]
-# OP Stack specification, the page of each upgrade: from which fork on which value holds.
+# The value of a parameter from each fork on; source: OP Stack specification, page of each upgrade.
 HISTORY = {
     "max_tx_type": {"Bedrock": 2, "Isthmus": 4},
     "has_deposits": {"Bedrock": True},

@@ -1,4 +1,4 @@
-"""The rows of the opcodes: complete, distinct and of the right shape."""
+"""Tests that the rows of the opcodes are complete, distinct and well-formed."""
 
 import subprocess
 import sys
@@ -77,7 +77,7 @@ def test_a_name_of_no_opcode_is_an_error():
 
 
 def test_the_rules_import_no_compiled_module():
-    """The build reads them before anything is compiled."""
+    """The build reads the rules before it compiles anything."""
     program = (
         "import sys, fastevm.core.spec.forks, fastevm.core.spec.opcodes\n"
         "paths = {name: getattr(m, '__file__', None) or '' for name, m in sys.modules.items()}\n"

@@ -1,4 +1,4 @@
-"""Packing: the C struct has the values of the Python tables."""
+"""Tests that the C struct has the values of the Python tables."""
 
 import pytest
 
@@ -11,16 +11,16 @@ from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 from fastevm.errors import UnknownForkError
 
 NAMES = [fork.name for fork in FORKS]
-# Parameters from which the SSTORE rows are made, in the struct as rows only.
+# Parameters from which the SSTORE rows are computed. The struct contains only the rows.
 OF_THE_ROWS = {"sstore_set_cost", "sstore_reset_cost", "sstore_dirty_cost", "sstore_clear_refund"}
-# Limits of precompiles, in the struct as a table.
+# Limits of precompiles, which are a table in the struct.
 OF_THE_TABLE = {
     "bn254_pairing_max_input",
     "bls12_g1_msm_max_input",
     "bls12_g2_msm_max_input",
     "bls12_pairing_max_input",
 }
-# Arrays of limbs in the struct.
+# Addresses, which are arrays of limbs in the struct.
 ADDRESSES = {"activation_admin"}
 TABLES = {"gas", "precompile_active", "precompile_max_input", "sstore_cost", "sstore_refund"}
 

@@ -1,4 +1,4 @@
-"""The SSTORE rows against the rules of the EIPs, over every way a slot can change."""
+"""Tests the SSTORE rows against the EIPs, for every way a slot can change."""
 
 from itertools import product
 
@@ -9,7 +9,8 @@ from fastevm.core.spec.schedule import schedule_for
 
 VALUES = list(product(range(3), repeat=3))
 NET_METERING = {
-    # fork: (no-op or dirty write, first change of a nonzero slot, refund of a clearing)
+    # fork: (gas of a no-op or dirty write, gas of the first change of a nonzero slot, refund of
+    # clearing)
     "Constantinople": (200, 5000, 15000),  # EIP-1283
     "Istanbul": (800, 5000, 15000),  # EIP-2200
     "MuirGlacier": (800, 5000, 15000),
@@ -30,7 +31,7 @@ GROSS_METERING = [
 
 
 def transition(original, current, new):
-    """The row of a write, in the order of the declarations: the first that fits."""
+    """Returns the first row, in the order of the declarations, that fits a write."""
     if new == current:
         return Row.NOOP
     if current == original:
@@ -45,7 +46,9 @@ def transition(original, current, new):
 
 
 def specified_net(original, current, new, prices):
-    """The nested conditions of EIP-1283, which EIP-2200 and later ones keep: (gas, refund)."""
+    """Returns (gas, refund) by the nested conditions of EIP-1283, which EIP-2200 and later EIPs
+    keep.
+    """
     unchanged_or_dirty, reset, clear = prices
     if current == new:
         return unchanged_or_dirty, 0
@@ -65,7 +68,7 @@ def specified_net(original, current, new, prices):
 
 
 def specified_gross(current, new):
-    """Yellow Paper, appendix G and H: (gas, refund)."""
+    """Returns (gas, refund) by the Yellow Paper, appendices G and H."""
     gas = 20000 if current == 0 and new != 0 else 5000
     return gas, 15000 if current != 0 and new == 0 else 0
 
@@ -83,7 +86,7 @@ def test_net_metering_prices_by_original_current_and_new(fork):
 def test_gross_metering_prices_by_current_and_new_alone(fork):
     packed = schedule_for(fork).packed()
     for original, current, new in VALUES:
-        # Both ways to read the rows: by the true original value, and by the current one for it.
+        # Without net metering, the row must not depend on the original value.
         for row in (transition(original, current, new), transition(current, current, new)):
             found = packed["sstore_cost"][row], packed["sstore_refund"][row]
             assert found == specified_gross(current, new), (original, current, new)

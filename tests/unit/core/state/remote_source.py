@@ -1,4 +1,4 @@
-"""A source of remote state for tests: a layer, behind the protocol, that counts its requests."""
+"""A source of remote state for tests: a layer that counts its requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastevm.errors import ForkError
 
 
 class LayerSource:
-    """Gives the state of ``layer`` as block ``block_number`` of a chain."""
+    """Serves the state of ``layer`` as block ``block_number`` of a chain."""
 
     chain_id = 1
     block_number = 100
@@ -23,7 +23,7 @@ class LayerSource:
         self.broken = False
 
     def fetch(self, wanted: Wanted) -> Found:
-        """All values from the layer; ForkError while ``broken``."""
+        """Returns all values from the layer. Raises ForkError while ``broken``."""
         self.asked.append(wanted)
         if self.broken:
             raise ForkError("the source is broken")
@@ -41,6 +41,6 @@ class LayerSource:
 
 
 def forked(accounts: Mapping[bytes, Mapping[str, Any]]) -> tuple[Layer, LayerSource]:
-    """A layer over a remote state with these accounts, and its source."""
+    """Returns a layer above a remote state with these accounts, and the source."""
     source = LayerSource(Layer.of(accounts))
     return Layer.remote(source), source

@@ -1,4 +1,4 @@
-"""Layers: what was put in is read back, versions stay apart, and roots do not depend on the way."""
+"""Tests that layers return what was stored, are independent, and have canonical roots."""
 
 import pytest
 from hypothesis import given, settings
@@ -29,7 +29,7 @@ changes = st.dictionaries(
 
 
 def applied(model: dict, change: dict) -> dict:
-    """The model, made of dictionaries, with a change."""
+    """Returns the model, which is made of dictionaries, after a change."""
     result = {
         address: dict(fields, storage=dict(fields["storage"])) for address, fields in model.items()
     }

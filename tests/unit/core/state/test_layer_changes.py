@@ -1,4 +1,4 @@
-"""Differences of layers: every change is found: on branches, after removals, above a fork."""
+"""Tests that every change between layers is found: on branches, after removals, on a fork."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ ABSENT = {"balance": 0, "nonce": 0, "code": b"", "storage": {}}
 
 
 def expected(old: dict, new: dict) -> tuple[int, int, dict[int, int]] | None:
-    """The differences between two accounts of the model."""
+    """Returns the expected differences between two accounts of the model."""
     slots = sorted(old["storage"].keys() | new["storage"].keys())
     storage = {
         slot: new["storage"].get(slot, 0)

@@ -1,4 +1,4 @@
-"""Layers over a remote state: their values, their fetches, and changes above them."""
+"""Tests of layers above a remote state: values, fetches and local changes."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_values_can_be_put_before_they_are_asked_for() -> None:
 
 
 def test_code_of_an_account_that_was_known_without_it_is_not_shared() -> None:
-    """The first value stands; memory of the other one may not be reached through its code."""
+    """The first known value stays. The code of the other value must not be reachable."""
     state = RemoteState(LayerSource(Layer.empty()))
     codes = [bytes([n]) * 4_000 for n in (1, 2)]
     state.put(Found({A: RemoteAccount(1, 1)}))
@@ -153,7 +153,7 @@ def test_many_values_are_found_again() -> None:
 
 
 def test_a_run_that_reads_another_state_ends() -> None:
-    """No fetch of the one that it is resolved on gives what it misses."""
+    """Fetches for this remote state cannot give the values that the run misses in the other one."""
     layer, source = forked(ACCOUNTS)
     other, elsewhere = forked(ACCOUNTS)
     with pytest.raises(StateNotKnown, match="another block"):

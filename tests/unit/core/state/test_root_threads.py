@@ -1,4 +1,4 @@
-"""The root of a state is the same on one and on several threads."""
+"""Tests that a state root is the same on one and on several threads."""
 
 from random import Random
 
@@ -8,7 +8,7 @@ from fastevm.core.state.layer import Layer
 
 
 def accounts(random, count, slots):
-    """Accounts with distinct addresses; some have storage."""
+    """Returns accounts with distinct addresses, some of them with storage."""
     return {
         random.randbytes(20): {
             "balance": random.randrange(1, 10**18),

@@ -1,4 +1,4 @@
-"""Streams of whole states: every state comes back with its root, damage is refused."""
+"""Tests that streamed states are restored with the same root, and that damaged data are refused."""
 
 import random
 import tracemalloc
@@ -118,5 +118,5 @@ def test_streams_need_no_memory_beside_a_chunk() -> None:
         tracemalloc.stop()
     assert sum(sizes) > 6 * 2**20
     assert written < 2.5 * 2**20
-    assert peak - current < 2.5 * 2**20  # what stays is the state that was read
+    assert peak - current < 2.5 * 2**20  # the peak contains the restored state
     assert reader.finish().state_root() == layer.state_root()

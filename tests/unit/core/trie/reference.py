@@ -1,4 +1,4 @@
-"""A Merkle-Patricia trie as the Yellow Paper's appendix D writes it: recursive and stateless."""
+"""A recursive Merkle-Patricia trie as in appendix D of the Yellow Paper."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ def common_beginning(paths: list[tuple[int, ...]]) -> int:
 
 
 def structure(items: dict[tuple[int, ...], bytes]) -> Any:
-    """The node with these items, as nested lists and bytes."""
+    """Returns the node with these items, as nested lists and bytes."""
     if len(items) == 1:
         [(path, value)] = items.items()
         return [hex_prefix(path, True), value]

@@ -1,4 +1,4 @@
-"""Proofs: they verify, for keys that are there and keys that are not, and nothing else does."""
+"""Tests that proofs of present and absent keys verify, and that all others fail."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The Merkle-Patricia trie against official vectors and a reference model, in many versions."""
+"""Tests the Merkle-Patricia trie against official vectors and a reference model."""
 
 import gc
 import io
@@ -26,7 +26,7 @@ VECTORS = SHARED / "fixtures/trie_tests.tar.zst"
 
 
 def official_cases() -> Iterator[tuple[str, dict[str, Any], bool]]:
-    """Name, case and whether its keys are hashed."""
+    """Yields name, case, and whether the keys are hashed."""
     if not VECTORS.exists():
         return
     archive_bytes = zstandard.ZstdDecompressor().stream_reader(VECTORS.open("rb")).read()
@@ -60,7 +60,7 @@ def test_official_roots(case: dict[str, Any], secure: bool) -> None:
     assert trie.root().hex() == case["root"][2:]
 
 
-# Few nibbles and many beginnings of each other: branches with values, extensions, embedded nodes.
+# Keys that are prefixes of each other: branches with values, extensions, embedded nodes.
 short_keys = st.lists(st.sampled_from([0x00, 0x01, 0x10, 0x11, 0xF0]), max_size=4).map(bytes)
 keys = st.one_of(short_keys, st.binary(max_size=6), st.binary(min_size=32, max_size=32))
 values = st.one_of(st.binary(min_size=1, max_size=3), st.binary(min_size=1, max_size=70))
@@ -104,7 +104,7 @@ def test_any_order_of_puts_and_deletes_gives_the_same_root(
 
 
 class Versions(RuleBasedStateMachine):
-    """Versions branch off each other, hashed or not; each keeps its content and its root."""
+    """Versions branch off each other, hashed or not. Each must keep its content and root."""
 
     versions = Bundle("versions")
 

@@ -45,7 +45,7 @@ def value_of(kind: str) -> st.SearchStrategy[Any]:
 
 @st.composite
 def typed(draw: st.DrawFn, depth: int = 3) -> tuple[AbiType, str, Any]:
-    """A compiled type, its name, and a value."""
+    """Draws a compiled type, its name, and a value."""
     form = draw(st.sampled_from(["leaf", "tuple", "list", "fixed list"])) if depth else "leaf"
     if form == "leaf":
         name = draw(st.sampled_from(LEAVES))
@@ -55,14 +55,14 @@ def typed(draw: st.DrawFn, depth: int = 3) -> tuple[AbiType, str, Any]:
         kind = AbiType("tuple", [(f"m{at}", part[0]) for at, part in enumerate(parts)])
         return kind, f"({','.join(part[1] for part in parts)})", tuple(part[2] for part in parts)
     kind, name, value = draw(typed(depth - 1))
-    assume("(" not in name)  # lists of tuples are made by the ABI's own reader
+    assume("(" not in name)  # only an ABI can describe lists of tuples
     count = draw(st.integers(0 if form == "list" else 1, 3))
     suffix = f"[{count if form == 'fixed list' else ''}]"
     return AbiType(name + suffix), name + suffix, [value] * count
 
 
 def shaped(value: Any) -> Any:
-    """Values as eth-abi gives them: lists are tuples, addresses lower-case."""
+    """Returns a value in eth-abi's form: lists are tuples, addresses are lower-case."""
     if isinstance(value, list | tuple):
         return tuple(shaped(item) for item in value)
     return value.lower() if isinstance(value, str) and value[:2] == "0x" else value
@@ -92,13 +92,13 @@ def test_both_refuse_the_same_data(parts: list[tuple[AbiType, str, Any]], draw: 
     try:
         expected = oracle.decode(names, bytes(data))
     except InvalidPointer:
-        return  # an offset into the head: solc and ours accept it
+        return
     except (DecodingError, UnicodeDecodeError, OverflowError):
         expected = None
     try:
         found = decode_values(whole, data)
     except AbiDecodingError:
-        return  # ours may be stricter, about offsets
+        return
     assert expected is not None and shaped(found) == shaped(expected)
 
 
@@ -158,7 +158,7 @@ def test_data_that_means_too_much_is_refused() -> None:
         "uint256" + "[]" * 50_000,
         "uint256" + "[1]" * 65,
         "uint256[99999999999999999999]",
-        "uint256" + "[999999]" * 4,  # more bytes than 64 bits count
+        "uint256" + "[999999]" * 4,  # the size in bytes exceeds 64 bits
         "()[99999999999]".replace("()", "tuple"),
         "uint٨",  # a digit of another script
         "uint08",

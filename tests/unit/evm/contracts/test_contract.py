@@ -1,4 +1,4 @@
-"""Contracts as Python objects: calls, deployments, events and errors through an ABI."""
+"""Tests of contracts as Python objects: calls, deployments, events and errors."""
 
 import copy
 import inspect
@@ -18,7 +18,7 @@ from fastevm.evm.contracts import AbiEncodingError, NoCode, load_artifact
 
 ARTIFACT = Path(fastevm.__file__).parent / "payments/contracts/artifacts/MemoToken.json"
 ADMIN, ALICE, BOB = ("0x" + f"{n:02x}" * 20 for n in (0xA1, 0xB2, 0xC3))
-# Returns its call data from the fifth byte on.
+# Returns its call data from byte 4 on.
 ECHO = bytes.fromhex("60043603600460003760043603" + "6000f3")
 
 
@@ -29,7 +29,7 @@ def token() -> Contract:
 
 
 def echo(inputs: list[dict[str, Any]]) -> Contract:
-    """A contract whose function returns its arguments."""
+    """Returns a contract whose function returns its arguments."""
     evm = EVM()
     evm.set_code(BOB, ECHO)
     item = {"type": "function", "name": "same", "inputs": inputs, "outputs": inputs}
@@ -266,7 +266,7 @@ def test_events_have_the_shape_of_values_and_become_columns() -> None:
 
 
 class Bytes(bytes):
-    """Like HexBytes of other libraries."""
+    """A subclass of bytes, like HexBytes of other libraries."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Places in sources of the pcs of a code, from what Vyper and solc tell."""
+"""Tests of source locations of each pc, from the output of Vyper and solc."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from fastevm.evm.contracts import SourceLocation, load_artifact
 from fastevm.evm.contracts.source_map import instructions
 
-CODE = "60016002015f00"  # PUSH1 PUSH1 ADD PUSH0 STOP, at 0 2 4 5 6
+CODE = "60016002015f00"  # PUSH1 PUSH1 ADD PUSH0 STOP, at pcs 0 2 4 5 6
 SOURCE = "contract C {\n  uint x;\n\n  y = 1 + 2;\n}\n"
 SECOND, FOURTH = SOURCE.index("uint"), SOURCE.index("y =")
 SOURCE_MAP = f"{SECOND}:6:7:-;{FOURTH}:9;:1;;0:5:-1"
@@ -21,7 +21,8 @@ LOCATIONS = {
 
 def test_instructions_are_counted_without_their_operands() -> None:
     assert list(instructions(bytes.fromhex(CODE))) == [0, 2, 4, 5, 6]
-    assert list(instructions(b"\x00\x7f\x00")) == [0, 1]  # an operand may be cut off
+    # the operand of the last PUSH may be truncated
+    assert list(instructions(b"\x00\x7f\x00")) == [0, 1]
 
 
 def test_vyper_tells_lines_and_leaves_pcs_out() -> None:

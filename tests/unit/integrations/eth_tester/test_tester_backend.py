@@ -1,4 +1,4 @@
-"""The backend of eth-tester: its own 101 cases, and what they do not ask."""
+"""Runs eth-tester's own 101 cases for backends, and tests beyond them."""
 
 from importlib.util import find_spec
 from typing import Any

@@ -1,4 +1,4 @@
-"""Runs of messages between a snapshot and the way back: the same by pyrevm's names and on EVM."""
+"""Tests message sequences between a snapshot and its revert, on pyrevm's interface and on EVM."""
 
 from fastevm.integrations import pyrevm
 from tests.ecosystem.message_speed import ACTORS, CONTRACT, MESSAGES, ByNames, Direct, invariant

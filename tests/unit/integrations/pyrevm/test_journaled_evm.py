@@ -1,4 +1,4 @@
-"""pyrevm's names: what a comparison with pyrevm itself does not show."""
+"""Tests of pyrevm's interface that a comparison with pyrevm does not cover."""
 
 import copy
 import json
@@ -113,7 +113,7 @@ def test_a_deployment_may_be_traced(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 class Text(str):
-    """As other libraries make addresses."""
+    """A subclass of str, like addresses of other libraries."""
 
 
 def test_addresses_may_be_a_subclass_of_str() -> None:
@@ -140,7 +140,7 @@ def test_a_sender_has_no_code_and_can_pay() -> None:
         evm.message_call(A, B, value=1, gas=21_000, gas_price=2)
     evm.set_balance(A, 42_001)
     evm.message_call(A, B, value=1, gas=21_000, gas_price=2)
-    assert (evm.get_balance(A), evm.get_balance(B)) == (42_000, 1)  # gas is not taken
+    assert (evm.get_balance(A), evm.get_balance(B)) == (42_000, 1)  # gas is not paid
     evm.insert_account_info(A, AccountInfo(code=ADD))
     with pytest.raises(RuntimeError, match="RejectCallerWithCode"):
         evm.message_call(A, B)
@@ -194,7 +194,7 @@ def test_a_success_has_the_reason_of_revm(code: str, reason: str, static: bool) 
 
 def test_a_precompile_and_a_deployment_return() -> None:
     evm = EVM()
-    evm.message_call(A, "0x" + "00" * 19 + "01")  # ecrecover of nothing: no output
+    evm.message_call(A, "0x" + "00" * 19 + "01")  # ecrecover without input has no output
     assert evm.result.reason == "Return"
     evm.deploy(A, b"\x00")
     assert evm.result.reason == "Return"

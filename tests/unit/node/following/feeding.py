@@ -1,4 +1,4 @@
-"""A node that makes slices step by step, and one that follows it, without clock and network."""
+"""A node that builds slices step by step, and a follower, without clock and network."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ LOGGER_INIT = bytes.fromhex("635f5fa0005f526004601cf3")
 
 
 class Source:
-    """Makes blocks in slices on demand and gives the messages that a feed would carry."""
+    """Builds blocks in slices on demand. Returns the messages of its feed."""
 
     def __init__(self, **options: Any) -> None:
         self.node = dev_node(accounts=3, mining=Mining.MANUAL, timestamp=GENESIS_TIME, **options)
@@ -27,12 +27,12 @@ class Source:
         self.nonces = [0, 0, 0]
 
     def begin(self) -> FeedSlice:
-        """The first message of the next block."""
+        """Returns the first message of the next block."""
         head = self.node.chain.head.header
         return self._message(self.producer.begin(head.timestamp + 2))
 
     def slice(self, *raws: bytes) -> FeedSlice:
-        """The message of a slice with these transactions."""
+        """Returns the message of a slice with these transactions."""
         for raw in raws:
             self.node.submit(raw)
         assert self.producer.open_block is not None
@@ -40,16 +40,16 @@ class Source:
         return self._message(self.producer.close_slice())
 
     def seal(self) -> Block:
-        """The block, canonical here."""
+        """Seals the block, makes it canonical here and returns it."""
         return self.producer.seal()
 
     def block(self, *slices: tuple[bytes, ...]) -> tuple[list[FeedSlice], Block]:
-        """All messages of a block, and the block."""
+        """Returns all messages of a block, and the block."""
         messages = [self.begin(), *(self.slice(*raws) for raws in slices)]
         return messages, self.seal()
 
     def payment(self, who: int = 0, **fields) -> bytes:
-        """A signed transfer to Bob with the next nonce."""
+        """Returns a signed transfer to Bob with the next nonce."""
         nonce, self.nonces[who] = self.nonces[who], self.nonces[who] + 1
         values = {"to": BOB, "value": 5, "gas_limit": 100_000, "chain_id": DEV_CHAIN_ID}
         prices = {"max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 10}
@@ -63,7 +63,7 @@ class Source:
 
 
 class Sink:
-    """A node to which the test passes messages: the given node, or a development node."""
+    """A follower to which the test passes messages."""
 
     def __init__(self, node: Node | None = None) -> None:
         if node is None:
@@ -79,26 +79,26 @@ class Sink:
         )
 
     def receive(self, *messages: FeedSlice) -> None:
-        """Take in messages."""
+        """Processes messages."""
         for message in messages:
             self.follower.receive(message)
 
     def import_block(self, block: Block) -> None:
-        """A canonical block came from upstream."""
+        """Imports a canonical block of the upstream."""
         self.node.add_block(block.rlp())
 
     @property
     def pending(self) -> PendingBlock | None:
-        """The block that ``pending`` serves."""
+        """Returns the block that ``pending`` serves."""
         return self.node.pending()
 
     def position(self) -> tuple[int, int] | None:
-        """Number and slice index of the pending block."""
+        """Returns number and slice index of the pending block."""
         pending = self.pending
         return None if pending is None else (pending.header.number, pending.slice_index)
 
     def count(self, name: str) -> float:
-        """A metric."""
+        """Returns the value of a metric."""
         return self.node.metrics_registry.get(name)
 
     def _reported(self, pending: PendingBlock, first_new: int) -> None:

@@ -1,4 +1,4 @@
-"""A sequencer of the OP stack made by hand: blocks in slices that begin with L1 attributes."""
+"""A sequencer of the OP stack for tests: blocks in slices that begin with L1 attributes."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ L1 = L1Attributes(number=7, timestamp=9, base_fee=10**9, blob_base_fee=1, hash=b
 
 
 def op_genesis(name: str = "unichain-sepolia", **times: int) -> dict[str, Any]:
-    """The genesis of a real chain with an account that has ether; ``times`` change its forks."""
+    """Returns the genesis of a real chain with a funded account. ``times`` changes its forks."""
     genesis = chains.find(name).genesis()
     config = {**genesis["config"], **times}
     rich = {ALICE.address.hex(): {"balance": hex(10**6 * ETHER)}}
@@ -39,12 +39,12 @@ def op_genesis(name: str = "unichain-sepolia", **times: int) -> dict[str, Any]:
 
 
 def op_node(genesis: dict[str, Any]) -> Node:
-    """A node on this genesis that makes no blocks; they come just a second apart."""
+    """Returns a node on this genesis that builds no blocks. Its blocks are a second apart."""
     return genesis_node(genesis, block_time_ms=1_000, fixed_block_time=True)
 
 
 class OpSource:
-    """Makes blocks in slices on demand and gives the messages that a feed would carry."""
+    """Builds blocks in slices on demand. Returns the messages of its feed."""
 
     def __init__(self, genesis: dict[str, Any]) -> None:
         self.node = op_node(genesis)
@@ -53,11 +53,11 @@ class OpSource:
         self.sliced: SlicedBlock | None = None
 
     def schedule_at(self, timestamp: int) -> ForkSchedule:
-        """The rules of the next block."""
+        """Returns the rules of the next block."""
         return self.chain.schedule_for_child(self.chain.head, timestamp)
 
     def attributes(self, timestamp: int, **changes: Any) -> bytes:
-        """The attributes transaction of a block at this time."""
+        """Returns the attributes transaction of a block at this time."""
         parent = self.chain.head.header
         schedule = self.chain.config.activations.at(parent.number, parent.timestamp)
         attributes = replace(L1, sequence_number=parent.number)
@@ -71,7 +71,9 @@ class OpSource:
         return Transaction.build(**{**values, **changes}).raw
 
     def begin(self, *raws: bytes) -> FeedSlice:
-        """The first message of the next block, with these transactions or the attributes."""
+        """Returns the first message of the next block, with these transactions or only the
+        attributes.
+        """
         head = self.chain.head
         timestamp = head.header.timestamp + 1
         schedule = self.schedule_at(timestamp)
@@ -91,7 +93,9 @@ class OpSource:
         return self.slice(*(raws or (self.attributes(timestamp),)))
 
     def slice(self, *raws: bytes) -> FeedSlice:
-        """The message of a slice with these transactions, and the block's state root and hash."""
+        """Returns the message of a slice with these transactions, with state root and block
+        hash.
+        """
         assert self.sliced is not None
         for raw in raws:
             self.sliced.add(Transaction.decode(raw))
@@ -106,14 +110,14 @@ class OpSource:
         return replace(slice_of(pending), **roots, block_hash=block_hash)
 
     def seal(self) -> Block:
-        """The block, canonical here."""
+        """Seals the block, makes it canonical here and returns it."""
         assert self.sliced is not None
         block, result = self.sliced.seal()
         self.chain.append(block, result)
         return block
 
     def payment(self, to: bytes = BOB) -> bytes:
-        """A signed transfer of Alice to Bob, or to a contract."""
+        """Returns a signed transfer from Alice to Bob, or to a contract."""
         made = Transaction.build(
             to=to,
             value=5,
@@ -128,23 +132,23 @@ class OpSource:
 
 
 class OpSink(Sink):
-    """A follower of that chain that is fed by hand."""
+    """A follower of that chain to which the test passes messages."""
 
     def __init__(self, genesis: dict[str, Any]) -> None:
         super().__init__(op_node(genesis))
 
     def position(self) -> tuple[int, int] | None:
-        """Number and slice index of the pending block."""
+        """Returns number and slice index of the pending block."""
         pending = self.node.pending()
         return None if pending is None else (pending.header.number, pending.slice_index)
 
 
 def provisional(message: FeedSlice) -> FeedSlice:
-    """A message without a state root."""
+    """Returns a message without a state root."""
     return replace(message, state_root=bytes(32))
 
 
 def subblock(message: FeedSlice) -> FeedSlice:
-    """A message without any root of the state."""
+    """Returns a message without state root, block hash and withdrawals root."""
     zero = bytes(32)
     return replace(message, state_root=zero, block_hash=zero, withdrawals_root=zero)

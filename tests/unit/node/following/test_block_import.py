@@ -1,4 +1,4 @@
-"""Blocks of an upstream node: forwards, onto other branches, but never onto another chain."""
+"""Tests of importing an upstream's blocks: new blocks, other branches, and foreign chains."""
 
 from collections.abc import Callable
 from threading import RLock
@@ -17,7 +17,7 @@ from tests.unit.chain.blocks import grow, new_chain
 
 
 class FakeUpstream:
-    """Answers from a chain in this process."""
+    """Serves the blocks of a chain in this process."""
 
     url = "http://upstream"
 
@@ -64,7 +64,7 @@ def pair() -> Pair:
 
 
 def branch_off(chain: Chain, number: int, count: int) -> None:
-    """Give a chain another branch of ``count`` blocks from a block on."""
+    """Replaces the blocks after a number by a branch of ``count`` blocks."""
     chain.set_head(chain.canonical_hash(number))
     grow(chain, count, extra_data=b"another")
 

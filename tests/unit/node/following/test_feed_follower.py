@@ -1,4 +1,4 @@
-"""A follower: the feed's slices become pending state, and nothing that does not fit stays."""
+"""Tests that slices of a feed become pending state, and that contradictory ones are dropped."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from fastevm.node.node import Mining
 
 from .feeding import BOB, GENESIS_TIME, LOGGER_INIT, Sink, Source
 
-# Stores BLOCKHASH(NUMBER - 1) in slot 0, behind a constructor that returns these seven bytes.
+# Init code of a contract that stores BLOCKHASH(NUMBER - 1) in slot 0.
 PARENT_HASH_KEEPER = bytes.fromhex("6660014303405f55" + "5f5260076019f3")
 
 
@@ -201,7 +201,7 @@ def test_pending_on_a_block_that_lost_goes(source: Source, sink: Sink) -> None:
 
 
 def other_block(raws: tuple[bytes, ...]) -> Block:
-    """The block that another node makes of the same transactions, each in a slice."""
+    """Builds another block with the same transactions, each in a separate slice."""
     other = Source()
     return other.block(*((raw,) for raw in raws))[1]
 

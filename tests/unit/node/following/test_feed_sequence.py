@@ -1,4 +1,4 @@
-"""The order of feed messages: every case of the protocol's table, and those that come early."""
+"""Tests of the order of feed messages: every case of the protocol's table, and early messages."""
 
 import pytest
 

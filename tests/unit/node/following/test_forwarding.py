@@ -1,4 +1,4 @@
-"""A follower's clients send transactions: an upstream that is silent keeps nobody else waiting."""
+"""Tests that a silent upstream delays no other client of a follower."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,7 +31,9 @@ OTHERS: tuple[tuple[str, list[Any]], ...] = (
 
 
 class Silent:
-    """A port that takes connections and says nothing; ``taken`` counts what asks for a sending."""
+    """A port that accepts connections and never answers. ``taken`` counts submitted
+    transactions.
+    """
 
     def __init__(self) -> None:
         self.taken = 0
@@ -90,7 +92,7 @@ async def test_other_calls_go_on_while_transactions_wait_for_a_silent_upstream(
         single = [client.call("eth_sendRawTransaction", raw) for raw in raws[:-2]]
         together = client.batch([("eth_sendRawTransaction", (raw,)) for raw in raws[-2:]])
         waiting = [asyncio.ensure_future(sent) for sent in (*single, together)]
-        await until(lambda: silent.taken >= SENDS - 1)  # of the batch the first
+        await until(lambda: silent.taken >= SENDS - 1)  # of the batch, only the first is sent
         for method, params in OTHERS:
             await client.call(method, *params)
         assert not any(sent.done() for sent in waiting), "the upstream has not answered"

@@ -1,4 +1,4 @@
-"""A feed that loses, repeats and swaps messages never makes a follower show a wrong state."""
+"""Tests that lost, repeated and swapped messages never lead to a wrong state."""
 
 from functools import cache
 from typing import Any
@@ -29,7 +29,7 @@ def genesis() -> dict[str, Any]:
 
 @cache
 def reported() -> Story:
-    """The messages of some blocks with a payment in every slice, and the blocks."""
+    """Returns the messages of some blocks with a payment in every slice, and the blocks."""
     source = OpSource(genesis())
     story: Story = []
     for _ in range(BLOCKS):
@@ -40,7 +40,7 @@ def reported() -> Story:
 
 
 def delivered(story: Story, faults: list[int], delays: list[int]) -> list[FeedSlice | Block]:
-    """The messages that a follower gets: some faulty, each block a few messages late."""
+    """Returns the messages that a follower gets: some faulty, each block a few messages late."""
     out: list[FeedSlice | Block] = []
     held: list[FeedSlice] = []
     waiting: list[tuple[int, Block]] = []
@@ -101,7 +101,7 @@ def test_a_block_on_another_end_than_the_last_slice_waits_for_its_parent() -> No
     sink = OpSink(genesis())
     (first, block), (second, _) = reported()[:2]
     sink.receive(*first[:-1])
-    sink.receive(*second)  # the last slice of its parent is missing
+    sink.receive(*second)  # the last slice of the parent is missing
     assert sink.node.pending() is None
     sink.node.add_block(block.rlp())
     assert sink.position() == (2, SLICES)

@@ -1,4 +1,4 @@
-"""Following an OP-stack chain: the checks of each feed format, and their limits."""
+"""Tests of following an OP-stack chain: the checks of each feed format."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from fastevm.core.primitives.replace import replace
 
 from .op_feeding import OpSink, OpSource, op_genesis, provisional, subblock
 
-# Forks of the second block; the first one is of Granite.
+# Forks that begin with the second block. The first block is of Granite.
 FORKS = {
     "granite": {},
     "holocene": {"holoceneTime": 0},
@@ -20,7 +20,7 @@ FORKS = {
 
 
 def forked(fork: str, delay: int = 0) -> dict[str, Any]:
-    """The genesis with this fork from the block after ``delay`` seconds on."""
+    """Returns the genesis with this fork from ``delay`` seconds on."""
     genesis = op_genesis()
     start = int(genesis["timestamp"], 16)
     times = dict.fromkeys(FORKS[fork], start + 1 + delay)
@@ -64,7 +64,7 @@ def test_the_first_block_of_an_old_fork_is_followed(times: tuple[str, ...], dela
     genesis["config"] = {**kept, "regolithTime": 0, **dict.fromkeys(times, at)}
     source, sink = OpSource(genesis), OpSink(genesis)
     blocks = []
-    for _ in range(3):  # the second and third on pending parents
+    for _ in range(3):  # the parents of the second and third are pending
         sink.receive(source.begin(), source.slice(source.payment()))
         blocks.append(source.seal())
     assert sink.position() == (3, 1)

@@ -1,4 +1,4 @@
-"""A follower of an OP-stack chain over real sockets, in every form that a feed may have."""
+"""Tests of a follower of an OP-stack chain over sockets, with every feed format."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -26,13 +26,13 @@ class Feed:
         self.runner = web.AppRunner(app)
 
     async def start(self) -> str:
-        """The address, once it listens."""
+        """Starts listening. Returns the address."""
         await self.runner.setup()
         await web.TCPSite(self.runner, "127.0.0.1", 0).start()
         return f"ws://127.0.0.1:{self.runner.addresses[0][1]}/ws"
 
     async def send(self, frame: str | bytes) -> None:
-        """Send a frame to all readers."""
+        """Sends a frame to all readers."""
         for socket in self.sockets:
             await (socket.send_str(frame) if isinstance(frame, str) else socket.send_bytes(frame))
 
@@ -131,7 +131,7 @@ async def test_canonical_blocks_come_from_json_too(harness: Harness) -> None:
 
 async def test_a_header_makes_the_follower_fetch_the_block(harness: Harness) -> None:
     harness.follower.follower.sync.poll_seconds = 60.0
-    await asyncio.sleep(0.1)  # a poll with the pause of before may be under way
+    await asyncio.sleep(0.1)  # an earlier poll may still be in progress
     harness.source.begin()
     block = harness.source.seal()
     header = f'{{"parentHash":"0x00","number":"0x1","hash":"0x{block.hash.hex()}"}}'

@@ -1,4 +1,4 @@
-"""Two nodes over real sockets: the second ends where the first is, whatever goes wrong between."""
+"""Tests that a follower ends with the state of the first node, whatever fails in between."""
 
 import asyncio
 import time
@@ -94,7 +94,9 @@ async def eventually(condition: Callable[[], object]) -> None:
 
 
 def same_chain(node: Node, other: Node) -> bool:
-    """Whether the follower has all of the publisher's blocks but the newest, receipts included."""
+    """Returns whether the follower has all blocks of the publisher except the newest, with
+    receipts.
+    """
     number = node.chain.head.number - 1
     mine, theirs = node.chain.canonical_hash(number), other.chain.canonical_hash(number)
     if number < 1 or mine is None or mine != theirs:
@@ -113,7 +115,7 @@ async def test_a_transaction_is_pre_confirmed_at_the_follower() -> None:
     await follower.start()
     try:
         await eventually(lambda: follower.metrics_registry.get("feed_connected"))
-        # the follower came in the middle of the first block: the next one is told from its start
+        # the follower connected during the first block, so it sees the next one from its start
         await asyncio.to_thread(publisher.node.mine)
         await eventually(lambda: follower.pending() is not None)
         tx_hash = await asyncio.to_thread(follower.submit, publisher.payment())
@@ -159,7 +161,8 @@ async def test_every_fault_is_counted_and_survived(publisher: Publisher, followe
     await seen("duplicate")
     hub.faults.drop = 1
     await seen("gap", "predecessor_mismatch")
-    disorder = ("gap", "predecessor_mismatch", "invalid_block")  # by where in a block it happens
+    # which of these is reported depends on the position in the block
+    disorder = ("gap", "predecessor_mismatch", "invalid_block")
     before = sum(map(verdict, disorder))
     hub.faults.reorder = 1
     await eventually(lambda: sum(map(verdict, disorder)) > before)
@@ -169,7 +172,7 @@ async def test_every_fault_is_counted_and_survived(publisher: Publisher, followe
     builder.faults.restart_block = True
     await seen("restart")
     async with asyncio.timeout(2 * MAX_WAIT):
-        # Again while it shows nothing: a slow follower may not have been told of that slice.
+        # Repeats if nothing was detected: a slow follower may have missed that slice.
         while not metrics.get("reconcile_mismatch_total"):
             builder.faults.seal_without_last = True
             await eventually(lambda: follower.pending() is not None)

@@ -1,4 +1,4 @@
-"""Blobs are found by their versioned hashes while their sidecars are kept."""
+"""Tests that blobs are found by their versioned hashes while their sidecars are kept."""
 
 from fastevm.core.execution.transaction.sidecar import BlobSidecar
 from fastevm.core.execution.transaction.transaction import Transaction
@@ -6,7 +6,7 @@ from fastevm.node.pool.pool import TransactionPool
 
 
 class Rich:
-    """A state in which everybody can pay."""
+    """A state in which every account is funded."""
 
     def balance(self, address: bytes) -> int:
         return 10**30

@@ -1,4 +1,4 @@
-"""The trusted setup in the background: loaded some time after the start, and never by force."""
+"""Tests that the trusted setup is loaded in the background, some time after the start."""
 
 import asyncio
 import time
@@ -59,6 +59,6 @@ async def test_a_node_loads_its_setup_unless_it_ends_before(
     if stays:
         assert await asyncio.to_thread(loaded.wait, MAX_WAIT)
     await made.stop()
-    if not stays and time.monotonic() < begun + seconds:  # it was stopped in time
+    if not stays and time.monotonic() < begun + seconds:  # the deadline was cancelled in time
         await asyncio.sleep(1.5 * seconds)
         assert not loaded.is_set()

@@ -1,4 +1,4 @@
-"""The pool: accepted and refused transactions, error texts, and the order of senders."""
+"""Tests of the pool: accepted and refused transactions, error texts, order of senders."""
 
 from collections.abc import Callable
 from typing import Any
@@ -51,7 +51,7 @@ def refusal(action: Callable[[], None]) -> str:
 
 
 def taken(pool: TransactionPool, base_fee: int = 0) -> list[Transaction]:
-    """Everything that the pool offers, one after the other, as a builder would include it."""
+    """Returns all transactions in the order in which a builder would include them."""
     pool.open_slice(base_fee)
     found = []
     while (pooled := pool.best()) is not None:

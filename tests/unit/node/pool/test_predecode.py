@@ -1,4 +1,4 @@
-"""Predecoded transactions are the same as those that were not predecoded."""
+"""Tests that predecoded transactions equal those that were not predecoded."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The transactions that a producer includes in a block."""
+"""Tests of the transactions that a producer includes in a block."""
 
 import pytest
 
@@ -8,14 +8,16 @@ from fastevm.node.dev_accounts import dev_accounts
 
 BURNER = "0x" + "bb" * 20
 TO = b"\xaa" * 20
-CAP = 1 << 24  # of the regular gas of a transaction (EIP-7825)
+CAP = 1 << 24  # cap on the regular gas of a transaction (EIP-7825)
 LIMIT = 60_000_000
 SENDERS = dev_accounts(4)
 
 
 @pytest.mark.parametrize(("hardfork", "counts"), [("amsterdam", [4]), ("prague", [3, 1])])
 def test_gas_beyond_the_cap_needs_no_room_for_regular_gas(hardfork: str, counts: list[int]) -> None:
-    """The last may use 30 million in all: too much beside 33 million, unless half is state gas."""
+    """The last transaction may use 30 million gas, half of it state gas. As regular gas it would
+    not fit.
+    """
     node = dev_node(accounts=4, mining=Mining.MANUAL, hardfork=hardfork, gas_limit=LIMIT)
     node.development.amend({BURNER: {"code": "0xfe"}})
     gas = [CAP, CAP, 30_000, 30_000_000]

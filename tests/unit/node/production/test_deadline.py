@@ -1,4 +1,4 @@
-"""The timer that stops a transaction: one action at one deadline, and no thread for nothing."""
+"""Tests that the deadline timer calls one action at one deadline and then ends its thread."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from tests.max_wait import MAX_WAIT
 
 
 def soon(holds: Callable[[], bool]) -> bool:
-    """Whether the condition becomes true in time."""
+    """Returns whether the condition becomes true in time."""
     until = time.monotonic() + MAX_WAIT
     while not holds() and time.monotonic() < until:
         time.sleep(0.005)
@@ -32,7 +32,7 @@ def test_the_action_is_called_once_at_its_deadline() -> None:
 def test_an_action_that_was_cancelled_or_replaced_is_not_called() -> None:
     timer, called = DeadlineTimer(), list[str]()
     in_time = False
-    while not in_time:  # this thread may get the processor again only after the deadlines
+    while not in_time:  # this thread may not run again before the deadlines
         called.clear()
         at = time.monotonic() + 0.05
         timer.arm(at, lambda: called.append("cancelled"))

@@ -1,4 +1,4 @@
-"""The next block of a followed chain: it begins as its parent begins."""
+"""Tests that the next block of a followed chain begins like its parent."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ MANUAL: dict[str, Any] = {"mining": Mining.MANUAL, "timestamp": START}
 
 
 def begun(node: Node) -> Any:
-    """A child of the head with the attributes of a follower."""
+    """Opens a child of the head with the attributes of a follower."""
     head = node.chain.head
     source = FollowedL1(node.chain, bytes(20))
     attributes = source.attributes(head, head.header.timestamp + 2)

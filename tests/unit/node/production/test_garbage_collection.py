@@ -1,4 +1,4 @@
-"""Full collections happen when the builder asks for them, and leave out what stays."""
+"""Tests that full collections run only when the builder asks, and skip frozen objects."""
 
 import gc
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ import pytest
 from fastevm.node.production import garbage_collection as collector
 from fastevm.node.production.garbage_collection import Collector
 
-LONG = 10.0  # seconds until the next slice: anything fits
+LONG = 10.0  # seconds until the next slice: enough for any collection
 
 
 @pytest.fixture
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    """A collector after its start: existing objects are frozen."""
+    """A started collector: existing objects are frozen."""
     monkeypatch.setattr(collector, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(collector, "PERIOD_SECONDS", 0.0)
     running = Collector()
@@ -32,7 +32,7 @@ def test_the_start_collects_nothing_and_stops_full_collections() -> None:
     own = Collector()
     own.start()
     assert gc.get_threshold() == collector.YOUNG_THRESHOLDS
-    own.collect(LONG)  # not yet due
+    own.collect(LONG)  # a collection is not due yet
     assert full_collections() == before
     own.stop()
     assert gc.get_threshold() == thresholds
@@ -45,7 +45,7 @@ def test_what_the_start_leaves_is_set_apart_unseen(monkeypatch: pytest.MonkeyPat
     own.start()
     own.collect(LONG)
     assert gc.get_freeze_count() > 1_000
-    own.collect(LONG)  # the next one waits for its time
+    own.collect(LONG)  # the next collection is not due yet
     assert full_collections() == before
     own.stop()
     assert gc.get_freeze_count() == 0

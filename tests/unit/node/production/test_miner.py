@@ -1,4 +1,4 @@
-"""When blocks are made: the mode changes while the node runs."""
+"""Tests of mining modes that change while the node runs."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ def payment(node: Node, nonce: int) -> bytes:
 
 @pytest.fixture(params=[Mining.INSTANT, Mining.CADENCE])
 def node(request: pytest.FixtureRequest) -> Iterator[Node]:
-    """A node that makes blocks on demand, from its start or after it built slices."""
+    """A node that mines on demand, from its start or after it built slices."""
     made = dev_node(accounts=1, mining=request.param, block_time_ms=UNHURRIED_MS)
     made.producer.start()
     made.development.miner.set_automine(True)

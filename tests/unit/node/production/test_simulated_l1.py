@@ -1,4 +1,4 @@
-"""Blocks above a simulated L1: attributes first, then deposits, then what the pool holds."""
+"""Tests of blocks above a simulated L1: attributes first, then deposits, then the pool."""
 
 import random
 import time

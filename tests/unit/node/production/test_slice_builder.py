@@ -1,4 +1,4 @@
-"""Blocks in slices: how many, what enters when, in which order, and what never changes again."""
+"""Tests of blocks in slices: number, content and order of slices."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ ENDLESS = bytes.fromhex("5b5f56")
 
 
 class Watched:
-    """A node that makes slices, and every slice that it published."""
+    """A node that builds slices, and every slice that it published."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -40,7 +40,7 @@ class Watched:
         return self.node.submit(made.sign(self.node.accounts[who].private_key).raw)
 
     def shown(self) -> set[bytes]:
-        """The transactions of all slices so far."""
+        """Returns the transactions of all slices so far."""
         return {
             transaction.hash
             for pending in list(self.slices)
@@ -48,11 +48,11 @@ class Watched:
         }
 
     def blocks(self) -> list[list[PendingBlock]]:
-        """The slices of each block."""
+        """Returns the slices of each block."""
         return [list(group) for _, group in groupby(self.slices, lambda item: item.payload_id)]
 
     def whole_blocks(self) -> list[list[PendingBlock]]:
-        """Without the first, which began in the middle of its time, and the unfinished last."""
+        """Returns the slices of each block except the first, which began late, and the last."""
         return self.blocks()[1:-1]
 
     def wait(self, condition: Callable[[], bool]) -> None:
@@ -83,7 +83,7 @@ def live() -> Iterator[Watched]:
 
 @pytest.fixture
 def unhurried() -> Iterator[Watched]:
-    """Slices by the clock, and a block that the clock does not end during a test."""
+    """A node with slices by the clock whose block does not end during a test."""
     yield from watched(block_time_ms=UNHURRIED_MS, slice_interval_ms=50)
 
 
@@ -98,7 +98,7 @@ def manual() -> Watched:
 
 
 def filled(node: Node, seconds: float) -> float:
-    """Seconds of CPU to fill a slice whose deadline is this many seconds away."""
+    """Returns the CPU seconds of filling a slice whose deadline is this many seconds away."""
     started = time.thread_time()
     node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + seconds)
     return time.thread_time() - started
@@ -111,7 +111,7 @@ def step(watched: Watched, budget: int = DEV_GAS_LIMIT) -> PendingBlock:
 
 
 def test_a_block_of_ten_intervals_has_eleven_slices(live: Watched) -> None:
-    """One that comes late is left out, which happens on a busy machine."""
+    """A busy machine may skip a slice that is late."""
 
     def indexes() -> list[list[int]]:
         return [[item.slice_index for item in slices] for slices in live.whole_blocks()]
@@ -128,7 +128,7 @@ def test_a_block_that_begins_late_has_fewer_slices(live: Watched) -> None:
 
 
 def test_slices_come_at_their_times_and_errors_do_not_add_up(live: Watched) -> None:
-    """On a busy machine some are late; those after them are not."""
+    """On a busy machine some slices are late, but later ones are not."""
 
     def are_in_time() -> bool:
         ends = [slices[-1].published for slices in live.whole_blocks()]
@@ -245,7 +245,7 @@ def test_a_transaction_that_gets_no_time_stays(manual: Watched) -> None:
     add, taken = node.producer.open_block.add, []
 
     def too_late(transaction: Transaction) -> Receipt:
-        """The deadline comes before anything runs, as on a machine that is busy elsewhere."""
+        """Raises as if the deadline had passed before anything ran, as on a busy machine."""
         taken.append(transaction)
         raise InvalidTransaction("cancelled", "the run was cancelled")
 

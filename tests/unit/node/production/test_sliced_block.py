@@ -1,4 +1,4 @@
-"""Blocks of slices: on which parent they begin."""
+"""Tests of the parent on which a block of slices begins."""
 
 from fastevm.node import Mining, dev_node
 from fastevm.node.production.sliced_block import open_child_block

@@ -1,4 +1,4 @@
-"""Options of a fork: anvil's names, units and defaults, and what contradicts itself."""
+"""Tests of a fork's options: anvil's names, units and defaults, and contradictions."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A generation of known values: values of the preceding generation, and fetched values."""
+"""Tests of a generation of known values: carried and fetched values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ CHANGES: dict[bytes, dict[str, Any]] = {A: {"storage": {1: 11}}, C: {"balance": 
 
 
 def begun() -> tuple[Layer, Generation, LayerSource]:
-    """A newer state of which slot 1 of A, account A and account C are known; its generation."""
+    """Returns a newer state of which slot 1 of A and the accounts A and C are known, and its
+    generation.
+    """
     layer, _ = forked(ACCOUNTS)
     newer = layer.with_accounts(CHANGES)
     source = LayerSource(Layer.of(ACCOUNTS).with_accounts(CHANGES))

@@ -1,4 +1,4 @@
-"""A fork in a data directory: the next node there goes on with all that was local."""
+"""Tests that the next node on a fork's data directory restores all local changes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.remote.options import ForkOptions
 
 COUNTER, BOB, CAROL = b"\xc0" * 20, b"\xb0" * 20, b"\xca" * 20
-# adds one to slot 7 and logs the sum
+# adds 1 to slot 7 and logs the sum
 COUNTER_CODE = bytes.fromhex("6007546001018060075560005260206000a000")
-BEFORE = 41  # in slot 7 of the counter at the fork
+BEFORE = 41  # slot 7 of the counter at the fork
 ACCOUNTS = dev_accounts(2)
 
 
 def counting(nonce: int, **fields: Any) -> bytes:
-    """A transaction that lets the counter count."""
+    """Returns a transaction that increments the counter."""
     values = {
         "to": COUNTER, "gas_limit": 100_000, "chain_id": 31_337, "nonce": nonce,
         "max_fee_per_gas": 10**11, "max_priority_fee_per_gas": 1, **fields,
@@ -51,14 +51,14 @@ def upstream() -> Iterator[ServerThread]:
 
 
 class Home:
-    """A data directory of a fork, used by one node after the other."""
+    """A data directory of a fork, used by one node after another."""
 
     def __init__(self, path: Path, url: str) -> None:
         self.path, self.url = path, url
         self.node: Node | None = None
 
     def open(self, mining: Mining = Mining.MANUAL, **options: Any) -> Node:
-        """Ends the node there is without a last word, as a kill does, and starts the next."""
+        """Abandons the current node, as kill -9 does, and starts the next."""
         self.close()
         fork = {
             name: options.pop(name) for name in ("block", "offline", "chain_id") if name in options
@@ -254,7 +254,7 @@ def test_a_snapshot_of_the_state_holds_zeroed_and_removed_values(home: Home) -> 
     control(node).amend({hex_bytes(COUNTER): {"storage": {"0x7": "0x0"}}})
     control(node).amend({hex_bytes(ACCOUNTS[1].address): None})
     assert node.directory is not None and node.directory.snapshotter is not None
-    assert node.directory.snapshotter.write()  # of the first block
+    assert node.directory.snapshotter.write()  # the snapshot of the first block
     node.mine(2)
     control(node).amend({hex_bytes(BOB): {"balance": "0x7"}})
     assert node.directory.snapshotter.write()
@@ -263,7 +263,8 @@ def test_a_snapshot_of_the_state_holds_zeroed_and_removed_values(home: Home) -> 
     layer = node.chain.layer_of(node.chain.head.hash)
     assert (layer.storage(COUNTER, 7), layer.balance(BOB)) == (0, 8)
     assert layer.account(ACCOUNTS[1].address) is None
-    with pytest.raises(Exception, match="no longer kept"):  # so it was not executed again
+    # the state is missing, so the block was not executed again
+    with pytest.raises(Exception, match="no longer kept"):
         node.chain.layer_of(node.chain.canonical_hash(10) or b"")
     count(node)
     assert counted(home.open()) == 1

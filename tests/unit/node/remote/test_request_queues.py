@@ -1,4 +1,4 @@
-"""A fork of a chain whose request queues have entries (EIP-7002, EIP-7251)."""
+"""Tests of a fork of a chain whose request queues have entries (EIP-7002, EIP-7251)."""
 
 import pytest
 
@@ -9,13 +9,13 @@ from fastevm.node.remote.options import ForkOptions
 from fastevm.node.remote.transaction_state import QUEUE_HEAD, QUEUE_TAIL
 
 ENTRIES = 5
-WORDS = 20  # of the entries
+WORDS = 20  # words of the queue's entries
 CONTRACTS = ("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS", "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS")
 TIMESTAMP = 1_700_000_000
 
 
 def queued(name: str) -> tuple[Node, bytes]:
-    """A node whose queue of that name has entries, and the contract."""
+    """Returns a node whose queue of that name has entries, and the contract."""
     node = dev_node(mining=Mining.MANUAL, accounts=3, timestamp=TIMESTAMP)
     head = node.chain.head.header
     contract = node.chain.schedule_for_child(head, TIMESTAMP + 1).system_contracts[name]

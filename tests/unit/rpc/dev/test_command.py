@@ -1,4 +1,4 @@
-"""``fastevm dev``: the effects of its options on a node."""
+"""Tests of the effects of ``fastevm dev``'s options on a node."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""The modules that a node loads before its first answer."""
+"""Tests which modules a node loads before its first answer."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ command([{command!r}, "-q", "--port", "0"])
 
 
 def loaded(command: str) -> set[str]:
-    """The modules of a node that has just opened its listener."""
+    """Returns the modules of a node that has just opened its listener."""
     program = START.format(command=command)
     done = subprocess.run(
         [sys.executable, "-c", program],

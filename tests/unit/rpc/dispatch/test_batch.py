@@ -1,4 +1,4 @@
-"""Batches: order, jobs of workers, limits, and calls that do not end on the loop."""
+"""Tests of batches: order, worker jobs, limits, and calls that do not end on the loop."""
 
 import asyncio
 import json
@@ -39,7 +39,9 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def places(register: Any) -> list[tuple[str, bool]]:
-    """Methods of every place, and a list of which was called, and whether on this thread."""
+    """Registers methods of every `RunOn`. Returns a list of which were called, and whether on this
+    thread.
+    """
     seen: list[tuple[str, bool]] = []
     here = threading.get_ident()
 
@@ -184,13 +186,13 @@ async def test_a_call_that_lasts_leaves_the_loop_and_then_begins_in_a_worker(
     register("test_spin", RunOn.LIGHT, spin)
     started = time.thread_time()
     answer = caller.dispatcher.respond(batch("test_spin").encode())
-    assert time.thread_time() - started < 0.5  # of a second: the loop is free again
+    assert time.thread_time() - started < 0.5  # the loop is free long before the full second
     again = caller.dispatcher.respond(batch("test_spin").encode())
-    assert threads == [True]  # the method is not tried on the loop again so soon
+    assert threads == [True]  # the method is not tried on the loop for a while
     for later in (answer, again):
         assert not isinstance(later, bytes)
         assert json.loads(await later)[0]["result"] == "timeout"
-    # each is stopped as a short job, too, and begins anew as a long one
+    # each call is stopped as a short job, too, and restarts as a long job
     assert threads == [True, False, False, False, False]
 
 

@@ -1,4 +1,4 @@
-"""Calls that come together: prepared together, each made once and answered on its own."""
+"""Tests that coalesced calls are prepared together, and each is run and answered once."""
 
 import asyncio
 import json

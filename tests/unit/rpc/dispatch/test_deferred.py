@@ -1,4 +1,4 @@
-"""Work that a request defers until it is answered: in order, on its thread, once."""
+"""Tests that deferred work runs in order, on its thread, and once."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ TO = "0x" + "aa" * 20
 
 
 def leaving(work: list[str], deferred: Deferred, taken: list[bool]) -> Any:
-    """An answer that leaves work."""
+    """Returns a handler that defers work."""
 
     def respond(body: bytes, _client: str) -> bytes:
         taken.append(deferred.accept(lambda: work.append(body.decode())))
@@ -74,7 +74,7 @@ def test_work_that_fails_is_logged_and_the_rest_is_done(
 
 
 async def asked(url: str, *bodies: Any) -> list[Any]:
-    """Answers to bodies that are sent in one piece over one connection."""
+    """Returns the answers to bodies sent in one piece over one connection."""
     host, port = url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     for body in bodies:

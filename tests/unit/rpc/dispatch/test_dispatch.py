@@ -1,4 +1,4 @@
-"""The JSON-RPC layer: forms of requests, batches, limits, and handlers that fail."""
+"""Tests of the JSON-RPC layer: forms of requests, batches, limits, failing handlers."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Bodies that are too large are refused before they are parsed."""
+"""Tests that too large bodies are refused before they are parsed."""
 
 import json
 import tracemalloc

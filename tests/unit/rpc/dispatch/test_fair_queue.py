@@ -1,4 +1,4 @@
-"""The fair queue: clients get the same processor time, whatever they wait for."""
+"""Tests that clients get equal processor time, whatever jobs they queue."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Quantities in loose forms, which a development node takes and others refuse."""
+"""Tests of lenient quantities, which only a development node accepts."""
 
 from typing import Any
 

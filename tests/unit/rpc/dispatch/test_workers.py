@@ -1,4 +1,4 @@
-"""Worker threads: two lanes, a bounded queue, and jobs that stop when their client is gone."""
+"""Tests of worker threads: two lanes, a bounded queue, and jobs whose client has disconnected."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ def workers() -> Any:
 
 
 class Endless:
-    """A simulation that only its caller ends: its deadline is longer than a test waits."""
+    """A simulation that only its caller stops: its deadline is longer than a test waits."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()
@@ -79,7 +79,7 @@ async def test_short_jobs_of_one_client_leave_a_thread_for_another(workers: Work
 async def test_short_jobs_of_two_clients_take_turns() -> None:
     workers = Workers(threads=2, queue_limit=32)
     hold, order, blocking = threading.Event(), list[str](), []
-    for name in ("third", "greedy"):  # they take all threads
+    for name in ("third", "greedy"):  # these jobs occupy all threads
         CLIENT.set(name)
         blocking += [asyncio.create_task(workers.run(hold.wait, MAX_WAIT)) for _ in range(2)]
         await asyncio.sleep(0)
@@ -92,7 +92,7 @@ async def test_short_jobs_of_two_clients_take_turns() -> None:
     await asyncio.sleep(0)
     hold.set()
     await asyncio.gather(*blocking, *jobs)
-    assert "other" in order[:10]  # four threads: few jobs were taken before it
+    assert "other" in order[:10]  # only the jobs that already ran on the four threads came first
     workers.close()
 
 
@@ -151,7 +151,7 @@ async def test_a_waiter_that_leaves_stops_its_simulation(workers: Workers) -> No
     job.cancel()
     with pytest.raises(asyncio.CancelledError):
         await job
-    async with asyncio.timeout(MAX_WAIT):  # the only thread for long jobs is free again
+    async with asyncio.timeout(MAX_WAIT):  # the only thread for long jobs becomes free again
         assert await workers.run(lambda: 3, long=True) == 3
 
 

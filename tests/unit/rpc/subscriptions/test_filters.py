@@ -1,4 +1,4 @@
-"""Polled filters: news since the last poll, over reorganisations, limits and time."""
+"""Tests of polled filters: changes since the last poll, reorganisations, limits and timeouts."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ async def data(client: Caller, filter_id: str) -> list[tuple[str, bool]]:
 
 
 def extend(node: FakeNode, *contents: str, remove: int = 0, extra: bytes = b"") -> list[Block]:
-    """Put a block on the chain for each string, with a log of A for each letter."""
+    """Adds a block for each string, with a log of A for each letter."""
     parent, blocks = node.chain.blocks[len(node.chain.blocks) - remove - 1], []
     for content in contents:
         parent = block_on(
@@ -146,7 +146,7 @@ async def test_pooled_transactions(client: Caller, node: FakeNode) -> None:
     node.pool.ready[A] = waiting
     for entry in waiting.values():
         node.take(entry)
-    node.take(transaction(3))  # gone again before anybody asks
+    node.take(transaction(3))  # the transaction leaves the pool before the poll
     reported = await client.result("eth_getFilterChanges", hashes)
     assert reported == [hex_bytes(transaction(nonce).hash) for nonce in (1, 2, 3)]
     full = await client.result("eth_getFilterChanges", objects)
@@ -255,14 +255,16 @@ def test_a_client_does_not_shut_out_others() -> None:
     with pytest.raises(RpcError, match="too_many_filters") as refused:
         install("third")
     assert refused.value.values == {"limit": 5}
-    clock.now = 350  # all but the last are gone
+    clock.now = 350  # all filters except the last have expired
     for _ in range(3):
         install("greedy")
     assert len(filters) == 4
 
 
 async def test_filters_count_for_the_address_that_asked_wherever_they_are_made() -> None:
-    """Batches go on after others were served, and large filters are read in a worker."""
+    """Batches yield to other requests, and workers read large filters. The filter still counts for
+    its client.
+    """
     limits = Limits(client_filters=500)
     node = FakeNode(chain_of(3))
     server = Server(node, FakeSimulator(), [Listener(DIALECTS["geth"], port=0)], limits=limits)
@@ -287,7 +289,7 @@ async def test_filters_count_for_the_address_that_asked_wherever_they_are_made()
 
 
 def largest_filter(number: int) -> dict[str, Any]:
-    """A filter with as many addresses and topics as it may have, all different."""
+    """Returns a filter with the maximum number of distinct addresses and topics."""
     values = range(number * 1_000, (number + 1) * 1_000)
     topics = [[f"0x{value:064x}" for value in values]] * 4
     return {"address": [f"0x{value:040x}" for value in values], "topics": topics}
@@ -340,7 +342,7 @@ async def test_the_memory_of_filters_and_subscriptions_is_bounded_together() -> 
 
 
 class Poster:
-    """A connection from one of the addresses of this machine."""
+    """A connection from one of the loopback addresses."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer

@@ -1,4 +1,4 @@
-"""Logs selected by address and topic, compared with a check of each log with each filter."""
+"""Tests log selection by address and topic against a comparison of each log with each filter."""
 
 from random import Random
 

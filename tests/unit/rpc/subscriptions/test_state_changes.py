@@ -1,4 +1,4 @@
-"""``stateChanges`` over a WebSocket: which accounts are reported, when, and with which values."""
+"""Tests of ``stateChanges`` over a WebSocket: reported accounts, times and values."""
 
 import json
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ A, B, C = (bytes([number]) * 20 for number in (0xAA, 0xBB, 0xCC))
 
 
 class Harness:
-    """A server over a node in memory, whose states the test makes."""
+    """A server over a node in memory whose states a test sets."""
 
     def __init__(self, node: FakeNode, server: Server, http: aiohttp.ClientSession) -> None:
         self.node = node
@@ -33,7 +33,7 @@ class Harness:
         return SocketClient(await self.http.ws_connect(self.server.urls[dialect]))
 
     def slice(self, index: int, layer: Layer) -> FakePending:
-        """Publish a slice with this state."""
+        """Publishes a slice with this state."""
         head = self.node.chain.head
         parent = header(head.number + 1, parent_hash=head.hash)
         made = FakePending(header=parent, slice_index=index, layer=layer)

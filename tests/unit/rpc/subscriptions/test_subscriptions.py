@@ -1,4 +1,4 @@
-"""Subscriptions over a real WebSocket: their messages, order, and recipients."""
+"""Tests of subscriptions over a WebSocket: messages, order and recipients."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ class Harness:
 
 
 async def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Waits until a condition holds; TimeoutError if it never does."""
+    """Waits until a condition holds. Raises TimeoutError."""
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.01)
@@ -72,7 +72,7 @@ async def harness(make_harness: Any) -> Harness:
 
 
 def block_on(node: FakeNode, parent: Block, *logs: Log, extra: bytes = b"") -> Block:
-    """Return a child of ``parent`` with one transaction that leaves the logs."""
+    """Returns a child of ``parent`` with one transaction that emits the logs."""
     number = parent.number + 1
     made = header(number, parent_hash=parent.hash, logs_bloom=bloom_of(logs), extra_data=extra)
     block = Block(made, (transaction(number),))
@@ -408,15 +408,15 @@ async def test_withdrawn_logs_come_again_as_removed(harness: Harness) -> None:
     first = [await client.note() for _ in range(6)]
     sent = [log for name, log in first if name == reported]
     assert [log for name, log in first if name == usual] == sent
-    # the block begins again with the first transaction only
+    # the block starts again with only the first transaction
     node.publish(slice_of(node, 0, logs[:1], 0))
     assert await client.results(2) == [log | {"removed": True} for log in sent[:0:-1]]
     await client.silence()
-    # what becomes canonical is not withdrawn
+    # a slice that becomes canonical is not withdrawn
     block = block_on(node, node.chain.head, Log(A, (), b"\0"))
     node.chain.move(type(block)(block.header, (transaction(0),)))
     await client.silence()
-    # a pending block that is replaced by a head without it
+    # a head without this pending block replaces it
     node.publish(slice_of(node, 1, logs, 3))
     again = [await client.note() for _ in range(6)]
     node.pending_block = None
@@ -481,7 +481,7 @@ async def test_a_full_queue_closes_the_subscription_and_says_why(make_harness: A
     harness = await make_harness(outbound_messages=5)
     client, node = await harness.client(), harness.node
     subscription = await client.subscribe("pendingLogs")
-    # all messages of one slice come at once, before the sender gets its turn
+    # all messages of a slice come together, before the sender task runs
     node.publish(slice_of(node, 1, [receipt(*[Log(A, (), b"x")] * 50)], 1))
     reported = [await client.read() for _ in range(6)]
     assert all("result" in message["params"] for message in reported[:5])
@@ -528,7 +528,7 @@ async def test_one_who_takes_nothing_for_too_long_is_cut_off(make_harness: Any) 
         outbound_messages=10_000, outbound_size=2**30, socket_send_time=0.3
     )
     good, _ = await two_readers(harness)
-    for index in range(120):  # until the buffers of its socket are full
+    for index in range(120):  # until the socket's buffers are full
         await tell_much(harness, index, good)
         if harness.count("sockets_cut_off_total"):
             break
@@ -539,7 +539,7 @@ async def test_one_who_takes_nothing_for_too_long_is_cut_off(make_harness: Any) 
 
 
 async def two_readers(harness: Harness) -> tuple[Client, Client]:
-    """Returns a client that reads its messages, and a client whose socket buffers fill."""
+    """Returns a client that reads its messages, and one that does not, so that its buffers fill."""
     good, bad = await harness.client(), await harness.client()
     await bad.subscribe("pendingLogs")
     await good.subscribe("pendingLogs")
@@ -548,7 +548,7 @@ async def two_readers(harness: Harness) -> tuple[Client, Client]:
 
 
 async def tell_much(harness: Harness, index: int, reader: Client) -> int:
-    """Publish ten large logs; return how many of them the reader got."""
+    """Publishes ten large logs. Returns how many of them the reader received."""
     big = [receipt(Log(A, (), bytes(20_000)))] * 10
     harness.node.publish(slice_of(harness.node, index, big, 10))
     return len(await asyncio.wait_for(reader.results(10), MAX_WAIT))
@@ -559,7 +559,7 @@ async def test_answers_wait_for_a_client_that_does_not_read_them(make_harness: A
     client = await harness.client()
     transport = client.socket._conn.transport
     transport.pause_reading()
-    name = "m" * 2000  # the error repeats it: a cheap way to large answers
+    name = "m" * 2000  # the error repeats the name: a cheap way to get large answers
     call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": name})
     count = 5_000
 
@@ -587,7 +587,7 @@ async def test_lost_events_close_every_subscription(make_harness: Any) -> None:
     harness = await make_harness(event_queue=3)
     client, node = await harness.client(), harness.node
     await client.subscribe("newPendingTransactions")
-    for nonce in range(10):  # without giving the loop a turn
+    for nonce in range(10):  # without yielding to the loop
         node.take(transaction(nonce))
     message = await client.read()
     assert message["params"]["error"]["message"] == (

@@ -1,4 +1,4 @@
-"""The terminal's lines about transactions and requests, as text and as JSON."""
+"""Tests of the terminal's lines about transactions and requests, as text and as JSON."""
 
 import argparse
 import asyncio
@@ -33,7 +33,7 @@ from fastevm.rpc.view import View
 from fastevm.rpc_types import console
 from tests.max_wait import MAX_WAIT
 
-REVERTS = bytes.fromhex("365f5f37365ffd")  # with its input
+REVERTS = bytes.fromhex("365f5f37365ffd")  # reverts with its input
 LOGS = bytes.fromhex("365f5f375f5f365f73") + console.ADDRESS + bytes.fromhex("5afa50")
 CALLS_TWICE = bytes.fromhex("365f5f37") + 2 * (
     bytes.fromhex("5f5f365f5f73") + b"\xcc" * 20 + bytes.fromhex("5af150")
@@ -54,7 +54,7 @@ class Harness:
         self.nonce = 0
 
     def send(self, to: bytes | None, data: bytes = b"", value: int = 0) -> str:
-        """Send a transaction; its hash."""
+        """Sends a transaction. Returns its hash."""
         made = Transaction.build(
             to=to, data=data, value=value, nonce=self.nonce, gas_limit=500_000, chain_id=31_337,
             max_fee_per_gas=10**10, max_priority_fee_per_gas=1,
@@ -63,7 +63,7 @@ class Harness:
         return "0x" + self.node.submit(made.sign(self.node.accounts[0].private_key).raw).hex()
 
     def reported(self) -> str:
-        """All that was written; the terminal ends."""
+        """Ends the terminal and returns its output."""
         self.terminal.stop()
         return self.out.getvalue()
 
@@ -159,7 +159,7 @@ def test_a_call_tree_has_events_in_their_order() -> None:
     harness = Harness(traces=True)
     emitter = b"\xab" * 20
     topic = keccak256(b"Paused(address)")
-    # LOG1 of a word, a call, LOG1 again
+    # LOG1 of a word, a call, then LOG1 again
     emit = bytes.fromhex("7f") + topic + bytes.fromhex("60205fa1")
     called = bytes.fromhex("5f5f5f5f5f73") + LOGGING + bytes.fromhex("5af150")
     harness.node.development.amend({"0x" + emitter.hex(): {"code": (emit + called + emit).hex()}})
@@ -196,7 +196,7 @@ def test_what_does_not_fit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminals, "QUEUE_LIMIT", 2)
     out = io.StringIO()
     terminal = Terminal(TerminalOptions(requests=True), out)
-    for _ in range(5):  # before its thread runs
+    for _ in range(5):  # before the terminal's thread runs
         terminal.request(b'{"method":"eth_chainId"}')
     terminal.start(dev_node(accounts=1, mining=Mining.INSTANT))
     terminal.stop()
@@ -231,7 +231,7 @@ async def test_other_nodes_have_a_dispatcher_that_tells_nothing() -> None:
 
 
 async def test_calls_tell_what_they_wrote_to_the_console() -> None:
-    harness = Harness()  # its terminal is not asked
+    harness = Harness()  # its terminal is not used
     out = io.StringIO()
     terminal = Terminal(TerminalOptions(), out)
     listener = Listener(DIALECTS["geth"], port=0)
@@ -308,14 +308,14 @@ class Served:
     """A node with a listener, whose terminal writes to a buffer."""
 
     def __init__(self, dialect: str = "geth", **options: Any) -> None:
-        self.harness = Harness()  # its terminal is not asked
+        self.harness = Harness()  # its terminal is not used
         self.out = io.StringIO()
         terminal = Terminal(TerminalOptions(**options), self.out)
         listener = Listener(DIALECTS[dialect], port=0)
         self.server = Server(self.harness.node, simulate, [listener], threads=1, terminal=terminal)
 
     async def ask(self, *calls: tuple[str, list[Any]]) -> str:
-        """Asks in one batch, or alone; all that the terminal wrote until its end."""
+        """Sends one call, or several as a batch. Returns the terminal's output until its end."""
         await self.server.start()
         (dispatcher,) = self.server._open[0].dispatchers
         bodies = [
@@ -435,7 +435,7 @@ def test_the_terminal_says_where_names_come_from(tmp_path: Path, count: int, lin
 
 
 def returning(code: bytes) -> bytes:
-    """Init code that creates a contract with this code."""
+    """Returns init code that creates a contract with this code."""
     return (
         bytes.fromhex(f"60{len(code):02x}600b5f3960{len(code):02x}5ff3").ljust(11, b"\x00") + code
     )
@@ -464,7 +464,7 @@ def test_data_for_an_account_without_code_is_pointed_out() -> None:
 
 
 class Held:
-    """Keeps the terminal's thread waiting, so that the chain changes before it writes."""
+    """Blocks the terminal's thread, so that the chain changes before it writes."""
 
     def __init__(self, harness: Harness) -> None:
         self.event = threading.Event()
@@ -524,7 +524,7 @@ def test_a_transaction_whose_state_is_gone_is_logged_without_it(
 
 
 async def asked(served: Served, *calls: tuple[str, list[Any]], mark: str = "") -> str:
-    """Asks one after the other; all that the terminal wrote until its end."""
+    """Sends calls one after another. Returns the terminal's output until its end."""
     await served.server.start()
     (dispatcher,) = served.server._open[0].dispatchers
     for number, (method, params) in enumerate(calls):
@@ -588,10 +588,10 @@ async def test_parameters_follow_the_reason() -> None:
 
 @pytest.mark.parametrize("block", ["latest", "pending", None])
 async def test_console_lines_of_a_call_are_those_of_its_state(block: str | None) -> None:
-    """The state changes before the terminal's thread executes the call again."""
+    """The state changes before the terminal's thread repeats the call."""
     served = Served()
     counting, await_line = b"\xca" * 20, data_of("log(uint256)", 0)[:4]
-    # counts in slot 0 and logs the number before
+    # increments slot 0 and logs the previous number
     code = bytes.fromhex("63") + await_line + bytes.fromhex(
         "60e01b5f525f546004525f5f60245f73"
     ) + console.ADDRESS + bytes.fromhex("5afa505f546001015f55")  # fmt: skip

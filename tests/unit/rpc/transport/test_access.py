@@ -1,4 +1,4 @@
-"""Who may use a listener: hosts, origins, namespaces and keys."""
+"""Tests of access to a listener: hosts, origins, namespaces and keys."""
 
 import base64
 import hashlib

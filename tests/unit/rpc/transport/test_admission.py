@@ -1,4 +1,4 @@
-"""Admission over real sockets: pages, Host names, keys and namespaces, on every path."""
+"""Tests of access over sockets: pages, Host names, keys and namespaces, on every path."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,7 +24,7 @@ Make = Callable[..., Awaitable[str]]
 
 @pytest.fixture
 async def make() -> AsyncIterator[Make]:
-    """Return a factory of servers with the access of its arguments, which gives their address."""
+    """Returns a factory of servers with this access. The factory returns the address."""
     servers = []
 
     async def make(host: str = "127.0.0.1", **rules: Any) -> str:
@@ -51,7 +51,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 async def ask(
     http: aiohttp.ClientSession, url: str, method: str, headers: dict[str, str] | None = None
 ) -> tuple[int, Any]:
-    """Status, and the answer if it is one of JSON-RPC."""
+    """Returns the status, and the answer if it is JSON-RPC."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": []}
     async with http.post(url, json=body, headers=headers) as response:
         text = await response.text()

@@ -1,4 +1,4 @@
-"""aiohttp is loaded late: the fast path does not wait for it, other connections do."""
+"""Tests that aiohttp is loaded only for connections that need it."""
 
 import asyncio
 import importlib
@@ -25,7 +25,7 @@ USUAL = HEAD % len(BODY) + b"\r\n" + BODY
 OTHER = HEAD % len(BODY) + b"X-Other: 1\r\n\r\n" + BODY
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-# Prints whether the server is loaded when the node has started, and after each answer.
+# Prints whether aiohttp's server is loaded after the start, and after each answer.
 LIFE = """
 import asyncio, sys
 from fastevm import node, simulate
@@ -60,7 +60,7 @@ asyncio.run(main({requests!r}))
 
 
 def life(*requests: bytes) -> list[str]:
-    """What a node prints that gets these requests."""
+    """Returns the output of a node that gets these requests."""
     script = LIFE.replace("{requests!r}", repr(requests))
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=MAX_WAIT
@@ -89,14 +89,14 @@ def test_the_library_loads_no_event_loop_and_no_server() -> None:
     few = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     nothing = [sys.executable, "-c", "import sys, typing, importlib; print(len(sys.modules))"]
     bare = subprocess.run(nothing, capture_output=True, text=True, check=True)
-    assert int(few.stdout) - int(bare.stdout) < 10  # the package itself, nothing that it names
+    assert int(few.stdout) - int(bare.stdout) < 10  # only the package itself is loaded
 
 
 # --- while it is loaded ---
 
 
 class Loading:
-    """Loads the server when told to; ``error`` is what goes wrong then."""
+    """Loads the server when the test says so, or raises ``error``."""
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
@@ -131,7 +131,7 @@ async def server(loading: Loading) -> AsyncIterator[Server]:
 
 
 class Client:
-    """A connection, and the whole of its next answer."""
+    """A connection, and its next complete answer."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -143,7 +143,7 @@ class Client:
             return head + await self.reader.readexactly(int(length.split(b":")[1]))
 
     async def is_over(self) -> bool:
-        """Whether the node closes the connection without a word."""
+        """Returns whether the node closes the connection without an answer."""
         try:
             async with asyncio.timeout(MAX_WAIT):
                 return await self.reader.read() == b""

@@ -1,4 +1,4 @@
-"""The HTTP side: methods, content types, sizes, health and metrics, over a real socket."""
+"""Tests of HTTP: methods, content types, sizes, health and metrics."""
 
 import asyncio
 import json

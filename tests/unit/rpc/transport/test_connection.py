@@ -1,4 +1,4 @@
-"""HTTP connections byte by byte: the fast path, and when aiohttp takes over."""
+"""Tests of HTTP connections byte by byte: the fast path, and delegation to aiohttp."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ class Client:
         self.reader, self.writer = reader, writer
 
     async def answer(self) -> tuple[int, dict[str, str], bytes]:
-        """Status, head and body of the next answer."""
+        """the request that Node.js 20 sends, and so viem"""
         head = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), MAX_WAIT)).decode()
         first, *lines = head.strip().split("\r\n")
         fields = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
@@ -91,7 +91,7 @@ NODE_FETCH = (  # what Node.js 20 sends, and so viem
     "connection: keep-alive", "accept: */*", "accept-language: *", "sec-fetch-mode: cors",
     "user-agent: node", "accept-encoding: gzip, deflate",
 )  # fmt: skip
-REQUESTS = (  # Python's requests, and so web3.py
+REQUESTS = (  # the request of Python's requests, and so of web3.py
     "User-Agent: web3.py/7.16.0", "Accept-Encoding: gzip, deflate", "Accept: */*",
     "Connection: keep-alive",
 )  # fmt: skip
@@ -177,11 +177,11 @@ async def test_reading_goes_on_after_many_requests_at_once(
 ) -> None:
     monkeypatch.setattr(
         "fastevm.rpc.transport.connection.LOOP_TIME", -1.0
-    )  # each request in a separate iteration
+    )  # each request in a separate loop iteration
     monkeypatch.setattr("fastevm.rpc.transport.connection.AHEAD_LIMIT", 1_000)
     many = 100
     for _ in range(3):
-        for _ in range(2):  # the second half comes while the first is being answered
+        for _ in range(2):  # the second half arrives while the first is being answered
             client.writer.write(b"".join(post(CALL % number) for number in range(many)))
             assert await client.result() == CHAIN_ID
         for _ in range(2 * many - 2):
@@ -191,7 +191,7 @@ async def test_reading_goes_on_after_many_requests_at_once(
     client.writer.write(post(CALL % 1) * many + post(CALL % 1, "X-Odd: 1"))
     for _ in range(2 * many):
         assert await client.result() == CHAIN_ID
-    client.writer.write(post(CALL % 1))  # aiohttp has the connection by now
+    client.writer.write(post(CALL % 1))  # aiohttp handles the connection now
     assert await client.result() == CHAIN_ID
 
 

@@ -1,4 +1,4 @@
-"""The explorer's files over a socket: who gets them, under which rules, and what they may hold."""
+"""Tests of the explorer's files over HTTP: access, headers and content."""
 
 import gzip
 import re
@@ -18,9 +18,9 @@ from fastevm.rpc.transport.server import Listener, Server
 from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-PACKED_LIMIT = 80_000  # bytes of all files as they are sent, and as a wheel holds them
+PACKED_LIMIT = 80_000  # compressed bytes of all files, as a wheel contains them
 ALL_ADDRESSES = "0.0.0.0"
-# Code that could turn a foreign text into markup or a program.
+# Code that could interpret foreign text as markup or a program.
 DANGEROUS = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|srcdoc"
 )
@@ -31,7 +31,7 @@ Make = Callable[..., Awaitable[str]]
 
 @pytest.fixture
 async def make() -> AsyncIterator[Make]:
-    """Return a factory of servers with the access of its arguments, which gives their address."""
+    """Returns a factory of servers with this access. The factory returns the address."""
     servers = []
 
     async def make(host: str = "127.0.0.1", **rules: Any) -> str:

@@ -1,4 +1,4 @@
-"""Messages that begin and do not end, byte by byte."""
+"""Tests of messages that begin and never end, byte by byte."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""Heads that the fast path takes, against aiohttp's parser: what it takes, aiohttp takes as well.
+"""Tests that aiohttp accepts every request head that the fast path accepts.
 
-``python -m tests.unit.rpc.transport.test_heads 1000000`` compares so many.
+``python -m tests.unit.rpc.transport.test_heads 1000000`` compares that many heads.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ def listener() -> HttpListener:
 
 
 def made_head(choose: random.Random) -> bytes:
-    """A head like those of clients, sometimes with something misplaced."""
+    """Returns a head like those of clients, sometimes malformed."""
     lines = [LINES[0], LINES[2], LINES[4]]
     lines += choose.choices(LINES, k=choose.randrange(3))
     choose.shuffle(lines)
@@ -58,7 +58,7 @@ def made_head(choose: random.Random) -> bytes:
 
 
 def parsed(loop: asyncio.AbstractEventLoop, data: bytes) -> Any | None:
-    """The request as aiohttp parses it; None if aiohttp refuses it."""
+    """Returns the request as aiohttp parses it, or None if aiohttp refuses it."""
     protocol: Any = Mock(_reading_paused=False)
     parser = HttpRequestParser(protocol, loop, 2**16, max_line_size=8190, max_field_size=8190)
     try:
@@ -69,7 +69,7 @@ def parsed(loop: asyncio.AbstractEventLoop, data: bytes) -> Any | None:
 
 
 def compare(count: int, seed: int) -> int:
-    """Compare heads, and return how many the fast path took; AssertionError for a difference."""
+    """Compares heads. Returns how many the fast path accepted."""
     choose, fast, taken = random.Random(seed), listener(), 0
     loop = asyncio.new_event_loop()
     try:

@@ -1,4 +1,4 @@
-"""JSON-RPC over a Unix socket: answers, subscriptions, limits, and who may open it."""
+"""Tests of JSON-RPC over a Unix socket: answers, subscriptions, limits and access."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ Make = Callable[..., Awaitable[Server]]
 
 @pytest.fixture
 async def make(tmp_path: Path) -> AsyncIterator[Make]:
-    """Return a factory of development nodes that listen on a Unix socket alone."""
+    """Returns a factory of development nodes that listen only on a Unix socket."""
     servers = []
 
     async def make(access: Access | None = None, **limits: Any) -> Server:
@@ -52,7 +52,7 @@ class Client:
         self.reader, self.writer = reader, writer
 
     async def line(self) -> Any:
-        """The next message, None at the end."""
+        """Returns the next message, None at the end."""
         text = await asyncio.wait_for(self.reader.readline(), WAIT)
         return json.loads(text) if text else None
 
@@ -131,7 +131,7 @@ async def test_connections_are_bounded(make: Make) -> None:
     assert await third.line() is None
     kept[0].writer.close()
     answer = None
-    while answer is None:  # until the node has seen that it left
+    while answer is None:  # until the node has noticed that the client left
         with suppress(ConnectionError, KeyError):
             answer = (await (await connect(server)).ask("eth_chainId"))["result"]
 
@@ -144,7 +144,7 @@ async def test_memory_of_messages_is_bounded(make: Make) -> None:
     with suppress(ConnectionError):
         assert await client.line() is None
     assert server.metrics.get("connections_over_budget_total") == 1
-    answer = None  # until the server has let go of the closed connection's memory
+    answer = None  # until the server has freed the memory of the closed connection
     async with asyncio.timeout(WAIT):
         while answer is None:
             with suppress(ConnectionError):

@@ -1,4 +1,4 @@
-"""A stream of bytes, cut into JSON values."""
+"""Tests of splitting a stream of bytes into JSON values."""
 
 import json
 

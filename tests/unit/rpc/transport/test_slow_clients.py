@@ -1,4 +1,4 @@
-"""Clients that are silent, send too slowly or do not read: each ends, on every path."""
+"""Tests that clients which are silent, slow or do not read are disconnected on every path."""
 
 import asyncio
 import gc
@@ -42,7 +42,7 @@ Make = Callable[..., Awaitable[Server]]
 
 @pytest.fixture
 async def make(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
-    """Return a factory of servers with some limits, whose clocks are looked at often."""
+    """Returns a factory of servers with these limits that check their clocks often."""
     monkeypatch.setattr(connections, "SWEEP", 0.05)
     large = Method("test_large", lambda _: "x" * (8 * MEGABYTE), (), RunOn.LOOP)
     monkeypatch.setitem(METHODS, "test_large", large)
@@ -84,7 +84,7 @@ async def connect(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamW
 
 
 async def ends(reader: asyncio.StreamReader) -> None:
-    """Wait until the server has ended a connection."""
+    """Waits until the server has closed a connection."""
     async with asyncio.timeout(MAX_WAIT):
         try:
             while await reader.read(65_536):
@@ -113,7 +113,7 @@ async def test_what_does_not_arrive_ends_although_bytes_come(make: Make, start: 
     ended = asyncio.create_task(ends(reader))
     while not ended.done():
         await asyncio.sleep(0.05)
-        if start:  # one more byte, or a pong between frames
+        if start:  # sends one more byte, or a pong between frames
             is_between = start.endswith(b"maskx")
             writer.write(PONG if is_between else b"x" if b"\xff" not in start else b"")
     await ended
@@ -194,8 +194,8 @@ async def test_unfinished_requests_are_bounded_together(make: Make, start: bytes
 
 
 SLOW_CALL = HEAD + PAGE + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
-FRAME = b"\x81\xfe\x00\xffmask"  # the head of one of 255 bytes
-PINGS = b"\x89\x80mask" * 40  # what its payload looks like
+FRAME = b"\x81\xfe\x00\xffmask"  # the head of a frame of 255 bytes
+PINGS = b"\x89\x80mask" * 40  # the frame's payload looks like pings
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ async def test_frames_cannot_hide_where_they_begin(make: Make, start: bytes) -> 
         await asyncio.sleep(0.2)
         writer.write(b"\n" + FRAME)
     ended = asyncio.create_task(ends(reader))
-    async with asyncio.timeout(2.5):  # the frame would be full after four seconds
+    async with asyncio.timeout(2.5):  # the frame would be complete after four seconds
         while not ended.done():
             await asyncio.sleep(0.1)
             writer.write(b"\x89\x80mask"[: 0 if writer.is_closing() else None])
@@ -275,7 +275,7 @@ async def test_limits_of_an_address_hold_for_each_client_of_a_trusted_proxy(
         async with session.get(url + "/feed", headers=second) as response:
             assert (response.status == 429) is refused
         assert not socket.closed
-        for other in ({}, {"Origin": "http://localhost"}):  # on the fast path and behind it
+        for other in ({}, {"Origin": "http://localhost"}):  # on the fast path and in aiohttp
             for headers, beyond in ((first, other != {}), (first, True), (second, refused)):
                 async with session.post(url, json=wanted, headers=headers | other) as response:
                     assert ("error" in await response.json()) is beyond
@@ -316,7 +316,7 @@ async def test_what_is_answered_is_not_held(make: Make) -> None:
 
 @pytest.fixture
 def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """The event for which calls of ``test_waits`` wait."""
+    """Returns the event for which calls of ``test_waits`` wait."""
     release = threading.Event()
     params = (Param(lambda value: value, optional=True),)
     waits = Method("test_waits", lambda *_: release.wait(MAX_WAIT), params, RunOn.WORKER)
@@ -333,7 +333,7 @@ DENSE = waiting_call(b"[" + b"[[]]," * 10_000 + b"0]")
 
 
 async def held(http: connections.HttpListener, least: int) -> int:
-    """The bytes that a listener holds, once they are at least ``least``."""
+    """Waits until a listener holds at least ``least`` bytes. Returns how many it holds."""
     async with asyncio.timeout(MAX_WAIT):
         while http.held < least:
             await asyncio.sleep(0.01)
@@ -552,7 +552,7 @@ async def test_a_large_answer_is_handed_over_in_pieces(make: Make) -> None:
 
 
 async def asked_for_much(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, Any]:
-    """A client with a large unread answer, and the server's connection to it."""
+    """Returns a client with a large unread answer, and the server's connection to it."""
     http = server._open[0].http
     reader, writer = await connect(server)
     writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)

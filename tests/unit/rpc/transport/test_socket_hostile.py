@@ -1,4 +1,4 @@
-"""Any messages over a WebSocket: each gets an answer or ends the connection, never the server."""
+"""Tests that any WebSocket message gets an answer or ends only its connection."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ WORDS = [
     1.5, 1e300, [], {},
 ]  # fmt: skip
 MEMBERS = ["fromBlock", "toBlock", "blockHash", "address", "topics", "jsonrpc", "id", "x" * 100]
-# One holds a message for seconds, as it should; others need more of a chain than this one has.
+# One method holds a message for seconds by design. The others need a longer chain.
 LEFT_OUT = {
     "eth_sendRawTransactionSync", "eth_config", "eth_createAccessList", "eth_txGasLimitCap",
 }  # fmt: skip
@@ -47,7 +47,7 @@ QUIET_SECONDS = 0.3
 
 
 def value(rng: random.Random, depth: int = 0) -> Any:
-    """Return any JSON value, made of what handlers look for."""
+    """Returns a JSON value made of parts that handlers look for."""
     kind = rng.random()
     if depth < 4 and kind < 0.2:
         return [value(rng, depth + 1) for _ in range(rng.randrange(4))]
@@ -57,7 +57,7 @@ def value(rng: random.Random, depth: int = 0) -> Any:
 
 
 def call(rng: random.Random) -> Any:
-    """Return what may look like a call."""
+    """Returns a value that resembles a call."""
     made: dict[str, Any] = {"jsonrpc": "2.0", "id": rng.randrange(10), "method": rng.choice(NAMES)}
     if rng.random() < 0.3:
         made["method"] = rng.choice(["eth_subscribe", "eth_unsubscribe", "eth_newFilter"])
@@ -69,7 +69,7 @@ def call(rng: random.Random) -> Any:
 
 
 def message(rng: random.Random) -> str | bytes:
-    """Return the text or bytes of one message."""
+    """Returns the text or bytes of a message."""
     kind = rng.random()
     if kind < 0.5:
         return json.dumps(call(rng))
@@ -85,7 +85,9 @@ def message(rng: random.Random) -> str | bytes:
 
 
 async def pour(harness: Harness, rng: random.Random, count: int) -> int:
-    """Send messages over one connection and read until it is quiet; how many came back."""
+    """Sends messages over one connection and reads until it is quiet. Returns the number of
+    answers.
+    """
     socket = await harness.http.ws_connect(harness.server.urls[0], max_msg_size=2**26)
     for _ in range(count):
         sent = message(rng)
@@ -109,7 +111,7 @@ async def pour(harness: Harness, rng: random.Random, count: int) -> int:
             error = answer.get("error", {})
             assert error.get("code") != -32603, answer
             if answer.get("id") == LAST["id"]:
-                timeout = QUIET_SECONDS  # what is answered beside it comes now
+                timeout = QUIET_SECONDS  # answers still in progress arrive within this time
         came += 1
     await socket.close()
     return came

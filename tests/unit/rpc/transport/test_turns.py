@@ -1,4 +1,4 @@
-"""Turns of clients on the event loop: who uses much of it waits for the others."""
+"""Tests that a client which uses much of the event loop waits for the others."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from tests.max_wait import MAX_WAIT
 
 
 def use_much(share: LoopShare) -> None:
-    """Let a client use the loop for longer than a burst, without a break."""
+    """Lets a client use the loop for longer than a burst."""
     share.charge(share.began, share.began + 2 * BURST)
     assert share.is_over
 

@@ -1,4 +1,4 @@
-"""The object of a ``fastevm_watch`` subscription: what is read, and what is refused with why."""
+"""Tests of the object of a ``fastevm_watch`` subscription: valid and invalid members."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``fastevm_watch`` over a WebSocket: answers are those of eth_call, changes come in order."""
+"""Tests that ``fastevm_watch`` gives the answers of eth_call, and changes in order."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from tests.max_wait import MAX_WAIT
 from tests.rpc.sockets import SocketClient
 
 COUNTER, CLOCK, PAYEE = ("0x" + pair * 20 for pair in ("c0", "c1", "c2"))
-# With more than 4 bytes of data it stores the first 32 in slot 0, else it returns the slot.
+# With more than 4 bytes of data: stores the first 32 in slot 0. Otherwise returns the slot.
 COUNTER_CODE = "0x60043611600f575f545f5260205ff35b5f355f5500"
 CLOCK_CODE = "0x435f5260205ff3"  # returns NUMBER
 GET = {"to": COUNTER, "function": "get() returns (uint256)"}
@@ -43,7 +43,7 @@ class Harness:
         return SocketClient(await self.http.ws_connect(self.server.urls[dialect]))
 
     async def store(self, client: SocketClient, value: int) -> None:
-        """Submit a transaction that sets the counter."""
+        """Submits a transaction that sets the counter."""
         sender = "0x" + self.node.accounts[0].address.hex()
         call = {"from": sender, "to": COUNTER, "data": word(value), "gas": "0x20000"}
         await client.result("eth_sendTransaction", call)
@@ -90,7 +90,7 @@ async def eventually(condition: Callable[[], bool]) -> None:
 
 
 async def watch(client: SocketClient, **given: Any) -> Any:
-    """Subscribe and return the first message."""
+    """Subscribes and returns the first message."""
     name = await client.subscribe("fastevm_watch", given)
     reported, first = await client.note()
     assert (reported, first["snapshot"], first["sequence"]) == (name, True, 1)
@@ -194,7 +194,7 @@ async def test_a_threshold_is_reported_when_it_is_crossed(harness: Harness) -> N
 
 async def test_gas_counts_from_the_wanted_difference_on(harness: Harness) -> None:
     client, caller = await harness.client(), await harness.client()
-    call = {"to": COUNTER, "data": word(1)}  # 20,000 gas more if the slot was 0
+    call = {"to": COUNTER, "data": word(1)}  # uses 20,000 gas more if the slot was 0
     await watch(client, calls=[call], changes=["status"], gasBy=hex(10_000), block="latest")
     for value, is_sent in ((5, True), (6, False), (0, True)):
         await harness.store(caller, value)
@@ -334,7 +334,7 @@ async def test_who_reads_too_slowly_is_informed_and_gets_the_whole_picture() -> 
                 block="latest", progress=True)  # fmt: skip
     (subscription,) = harness.server.hub.watching._standing
     outbox = subscription.session.outbox  # type: ignore[attr-defined]
-    outbox.messages = 0  # as if nothing were read
+    outbox.messages = 0  # as if the client had read nothing
     await harness.store(caller, 8)
     for _ in range(3):
         await harness.mine()

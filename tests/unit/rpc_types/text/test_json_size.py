@@ -1,4 +1,6 @@
-"""The measure of JSON texts against the parser; what is no JSON never counts beyond the limits."""
+"""Tests the measured size of JSON against the parser. Invalid JSON never counts beyond the
+limits.
+"""
 
 import json
 from typing import Any
@@ -23,7 +25,7 @@ ANY: Any = st.recursive(
 
 
 def count(value: Any) -> int:
-    """Commas and opening brackets of a value."""
+    """Counts commas and opening brackets of a value."""
     if isinstance(value, dict):
         return 1 + max(len(value) - 1, 0) + sum(map(count, value.values()))
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""JSON text against Python's own encoder and against what Python reads back."""
+"""Tests JSON text against Python's encoder and decoder."""
 
 import json
 

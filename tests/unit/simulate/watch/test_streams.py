@@ -1,4 +1,4 @@
-"""Streams give the changes of a watch to consumers that may be slow."""
+"""Tests that slow consumers get the newest changes of a watch."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_stream_may_begin_with_a_snapshot() -> None:
     watch = Watch(state())
     id = watch.add([call(TOKEN)])
     watch.refresh()
-    watch.add([call(READER)])  # has no answer yet
+    watch.add([call(READER)])  # this question has no answer yet
     with watch.stream(snapshot=True) as stream:
         assert [change.id for change in stream.take()] == [id]
 

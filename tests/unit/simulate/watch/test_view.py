@@ -1,4 +1,4 @@
-"""Views encode the call of a function and decode its output."""
+"""Tests that views encode a function call and decode its output."""
 
 import pickle
 

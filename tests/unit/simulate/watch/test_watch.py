@@ -1,4 +1,4 @@
-"""A watch repeats only the questions that a change of the base affects."""
+"""Tests that a watch repeats only questions whose reads changed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def call(to: bytes, **fields: Any) -> dict[str, Any]:
 
 
 def ran(watch: Watch, base: Any) -> tuple[int, list[int]]:
-    """How many questions run on the base, and which of them change."""
+    """Returns how many questions run on the base, and the ids of those that change."""
     changes = watch.advance(base)
     return changes.ran, sorted(change.id for change in changes)
 
@@ -89,7 +89,7 @@ def test_a_credit_is_no_read() -> None:
     watch = Watch(base)
     watch.add([call(NOBODY, value="0x1")])
     watch.refresh()
-    # the sender is richer, and the recipient, which exists now
+    # the sender is richer, and the recipient exists
     rich = base.with_accounts({SENDER: {"balance": 2 * ETHER}})
     assert ran(watch, rich) == (0, [])
     assert ran(watch, rich.with_accounts({NOBODY: {"balance": 1}}))[0] == 1
@@ -150,7 +150,7 @@ COMPARISONS = {
 
 
 def compared(code: str, op: str) -> Watch:
-    """A watch with a contract that returns the outcome of a comparison, at time 100."""
+    """Returns a watch with a contract that returns the result of a comparison, at time 100."""
     layer = Layer.of(
         {TOKEN: {"code": bytes.fromhex(f"{code}{op}5f5260205ff3"), "storage": {1: 110}}}
     )
@@ -337,7 +337,7 @@ def test_a_missed_budget_leaves_stale_answers_with_their_base() -> None:
     assert [(change.id, change.stale, change.base) for change in changes] == [(id, True, first)]
     assert output(changes[0]) == 5
     assert watch.answer(id).stale
-    assert watch.advance(changed, budget=0.0) == []  # reported already
+    assert watch.advance(changed, budget=0.0) == []  # the change was already reported
     fresh = watch.refresh()
     assert [(change.id, change.stale, change.base) for change in fresh] == [(id, False, watch.base)]
     assert output(watch.answer(id)) == 6

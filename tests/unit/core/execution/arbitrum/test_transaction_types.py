@@ -1,4 +1,4 @@
-"""Envelopes of Arbitrum's messages: hashes of the chain, JSON in both directions, refusals."""
+"""Tests of Arbitrum's unsigned transactions: recorded hashes, JSON, and invalid envelopes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Building blocks step by step: the same as executing them, and refusals change nothing."""
+"""Tests that building a block gives the same result as executing it, and that a refusal changes
+nothing.
+"""
 
 import threading
 from types import SimpleNamespace
@@ -31,11 +33,11 @@ REQUESTS = (
     bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002"),
     bytes.fromhex("0000bbddc7ce488642fb579f8b00f3a590007251"),
 )
-# Stores its first word of call data in slot 0: CALLDATALOAD(0), SSTORE(0).
+# SSTORE(0, CALLDATALOAD(0))
 STORE = bytes.fromhex("5f355f55")
-# LOG1 with the topic 7 and two bytes of data, then the same with LOG0.
+# LOG1 with the topic 7 and two bytes of data, then LOG0 with the same data.
 LOGGER = bytes.fromhex("600760025fa160025fa0")
-# Returns three bytes of zeros.
+# Returns three zero bytes.
 THREE = bytes.fromhex("60035ff3")
 
 
@@ -46,7 +48,7 @@ def state():
 
 
 def parent_header(schedule, **changes):
-    """A header with all the fields of its fork."""
+    """Returns a header with all fields of its fork."""
     rules = schedule.parameters
     fields = {"gas_limit": 30_000_000}
     if not rules["proof_of_stake"]:
@@ -372,7 +374,7 @@ def test_a_builder_is_set_up_once():
 
 
 def view(**changes):
-    """What a runner reads of the view of a block of ``builder``."""
+    """Returns the members of a view that a runner reads, for a block of ``builder``."""
     draft, schedule = builder().header, schedule_for("Osaka")
     config = SimpleNamespace(**{"chain_id": 1, "deposit_contract": b"\x0d" * 20} | changes)
     return SimpleNamespace(
@@ -416,7 +418,6 @@ def test_a_runner_opens_no_block_while_another_thread_uses_it():
     assert len(runner.seal()[0].transactions) == len(refused) == 1
 
 
-# MSTORE at two million, then LOG0 of four bytes there: some 10 million gas for the memory.
 FAR = bytes.fromhex("6001621e8480526004621e8480a0")
 
 
@@ -443,7 +444,7 @@ def test_a_block_is_the_same_in_the_memory_of_one_that_was_dropped():
 
 
 def test_a_block_that_is_being_made_cannot_be_used() -> None:
-    """Its state is replaced meanwhile: what another thread commits to would be freed."""
+    """Another thread may replace the builder's state, so its use would read freed memory."""
     made = BlockBuilder.__new__(BlockBuilder)
     found: list[BaseException | None] = []
 

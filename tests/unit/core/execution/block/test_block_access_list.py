@@ -1,4 +1,4 @@
-"""Block access lists as values: their RLP, every wrong form, and the words for a difference."""
+"""Tests of block access lists: RLP, every malformed list, and the text of a difference."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ FULL = AccountAccess(
     (NumberChange(2, 1),),
     (CodeChange(2, b"\x60\x00"), CodeChange(4, b"")),
 )
-# EIP-7928: the list of a block without transactions, time 12 (the parent's hash is in slot 0).
 SYSTEM_CALLS = bytes.fromhex(
     "f8a4de9400000961ef480eb55e80d19ad83579a64c007002c0c480010203c0c0c0de940000bbddc7ce488642fb579f8b"
     "00f3a590007251c0c480010203c0c0c0f840940000f90827f1c53a10cb7a02335b175320002935e6e580e3e280a074b7"
     "ed2578c9fce03ba88430ff756714d71742d1392b142e6625c58147e67641c0c0c0c0e394000f3df6d732807ef1319fb7"
     "b8bb8522d0beac02c6c50cc3c2800cc382200bc0c0c0"
 )
-# An account that is right; the cases below replace one of its six fields.
+# A valid account. Each case replaces one of its six fields.
 RIGHT: list[Any] = [FIRST, [], [], [], [], []]
 
 

@@ -1,4 +1,4 @@
-"""Headers and blocks as RLP: against an independent encoder, and strict in decoding."""
+"""Tests of headers and blocks as RLP, compared with an independent encoder."""
 
 import pytest
 import rlp

@@ -1,4 +1,4 @@
-"""Base fee, gas limit and blob fee of a child, against the formulas as their EIPs write them."""
+"""Tests base fee, gas limit and blob fee of a child against the formulas in their EIPs."""
 
 import pytest
 from hypothesis import given

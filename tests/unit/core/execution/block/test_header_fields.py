@@ -1,4 +1,4 @@
-"""The table of header fields, and drafts that follow from it."""
+"""Tests of the table of header fields, and of the drafts made from it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Receipts of an executed block: packed until they are read, and then those of the builder."""
+"""Tests that packed receipts equal the receipts of the builder."""
 
 import pickle
 
@@ -13,7 +13,7 @@ from .test_block import builder, call, state
 
 @pytest.fixture
 def both():
-    """The receipts of a block as its builder gave them, and packed."""
+    """Returns the receipts of a block as its builder made them, and packed."""
     made = builder()
     made.begin()
     given = tuple(made.add(call(nonce, data=bytes(nonce))) for nonce in range(4))

@@ -1,4 +1,4 @@
-"""Requests to the consensus layer: deposits in logs, and the hash over all requests."""
+"""Tests of requests to the consensus layer: deposits in logs, and the requests hash."""
 
 from hashlib import sha256
 

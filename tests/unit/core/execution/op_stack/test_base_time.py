@@ -36,7 +36,6 @@ from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidBlock
 from tests.op_stack_data import OP_STACK, hex_data
 
-# Block number, milliseconds, encoded deposit.
 DEPOSITS = {
     (9, 600): "7ef877a0821a03cf41d4197c4b19f8f5cf89774b6771d14a189bf35f29b2775453bb5d7d94deaddead"
     "deaddeaddeaddeaddeaddeaddead00019442000000000000000000000000000000000000308080830f424080a4"
@@ -48,7 +47,6 @@ DEPOSITS = {
     "deaddeaddeaddeaddeaddeaddeaddeaddead00019442000000000000000000000000000000000000308080830f4240"
     "80a486bdf3940000000000000000000000000000000000000000000000000000000000000000",
 }
-# An ERC-1967 proxy that delegates everything to its implementation.
 PROXY = bytes.fromhex(
     "365f5f375f5f365f7f360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc545af4"
     "3d5f5f3e6036573d5ffd5b3d5ff3"
@@ -104,10 +102,10 @@ def test_the_deposit_is_the_second_transaction_from_denim_on() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        base_time_deposit(10, 200),  # of another block
+        base_time_deposit(10, 200),
         base_time_deposit(9, 100),
         base_time_deposit(9, 1000),
-        other_deposit(data=base_time_deposit(9, 200).data),  # another source hash
+        other_deposit(data=base_time_deposit(9, 200).data),
         other_deposit(data=base_time_deposit(9, 200).data + b"\0"),
         other_deposit(),
     ],
@@ -197,7 +195,7 @@ PINNED_BLOCKS = [
 
 
 def chain_proxy() -> bytes:
-    """The code of the proxy that Base has at its predeploys, from the genesis of Base Sepolia."""
+    """Returns the code of the proxy at Base's predeploys, from the genesis of Base Sepolia."""
     with lzma.open((OP_STACK / "genesis/base-sepolia.json.xz").required) as file:
         accounts = json.load(file)["alloc"]
     code = hex_data(accounts[BASE_TIME.hex()]["code"])

@@ -1,6 +1,6 @@
-"""Tests for deposit transactions: their encoding, and what is kept when they fail.
+"""Tests of deposits: their encoding, and which changes a failed deposit keeps.
 
-Source: OP Stack specification, deposits; the classes of failure are those of op-geth.
+Source: OP Stack specification, deposits; the kinds of failure are those of op-geth.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Tests for the fees of OP-stack chains: published vectors, and borders of the arithmetic."""
+"""Tests of the fees of OP-stack chains: published vectors, and overflow."""
 
 import random
 
@@ -48,7 +48,7 @@ def attributes(params):
 
 
 def data_of_compressed_size(size):
-    """Bytes whose compressed form has this size: random bytes, then a run."""
+    """Returns random bytes followed by equal bytes, which compress to this size."""
     seed = random.Random(size).randbytes(size)
     for length in range(size, 0, -1):
         for run in range(20):
@@ -74,7 +74,7 @@ def test_the_l1_fee_is_the_published_one(vector):
 
 
 def until_known(remote, run):
-    """Run again and again until all that is read is known."""
+    """Repeats a run until every value that it reads is known."""
     while True:
         try:
             return run()
@@ -90,7 +90,8 @@ def until_known(remote, run):
     [
         ("bedrock", (), {1, 5, 6}),
         ("ecotone", (), {1, 3, 7}),
-        ("ecotone", (3, 7), {1, 3, 5, 6, 7}),  # its first block pays as before
+        # the first block still pays the fees of the previous fork
+        ("ecotone", (3, 7), {1, 3, 5, 6, 7}),
         ("isthmus", (), {1, 3, 7, 8}),
         ("jovian", (), {1, 3, 7, 8}),
     ],
@@ -120,7 +121,7 @@ def test_a_transaction_reads_the_parameters_that_its_fork_uses(fork, unset, slot
             chain_id=10,
             deposit_contract=bytes(20),
             withdrawals=(),
-            suspends=True,  # nothing is guessed, so nothing else is asked for
+            suspends=True,  # a guess would cause more requests
         )
         made.begin()
         return made.add(tx)

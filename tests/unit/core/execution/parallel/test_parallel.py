@@ -1,4 +1,4 @@
-"""One block on several threads: the same result as on one thread."""
+"""Tests that a block has the same result on several threads as on one."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -48,7 +48,9 @@ def outcome(transactions, threads, more=()):
 
 
 def same_on_threads(transactions, threads=4, more=()):
-    """Asserts the result of one thread; returns how many transactions ran ahead, and ran again."""
+    """Compares the results on several threads and on one. Returns how many transactions ran
+    optimistically and how many were executed again.
+    """
     expected = outcome(transactions, 1, more)
     before = counts()
     assert outcome(transactions, threads, more) == expected
@@ -57,7 +59,6 @@ def same_on_threads(transactions, threads=4, more=()):
 
 
 def test_independent_transactions_run_once():
-    # A coinbase that does not exist is found to exist by those that run after the first one.
     transactions = [sent(at, to=SENDERS[at], value=1) for at in range(20)]
     assert same_on_threads(transactions, more={COINBASE: {"balance": 1}}) == (20, 0)
 
@@ -71,7 +72,6 @@ def test_transfers_without_data_run_on_one_thread():
 
 @pytest.mark.parametrize("to", [COUNTER, LOUD, OTHER])
 def test_threads_end_a_large_block_together(to):
-    # One commits the state while others copy and hash the receipts.
     for count in (63, 64, 65, 200):
         transactions = [sent(at % 20, at // 20, to=to, gas_limit=80_000) for at in range(count)]
         for threads in (2, 5):
@@ -79,7 +79,6 @@ def test_threads_end_a_large_block_together(to):
 
 
 def test_fees_and_gifts_to_one_account_are_no_conflict():
-    # The first transactions see an account that does not exist yet.
     ran, repeated = same_on_threads([sent(0, to=COINBASE, value=1)] + [
         sent(at, to=SENDERS[0], value=5) for at in range(1, 20)
     ])  # fmt: skip
@@ -106,7 +105,7 @@ def test_a_contract_pays_until_it_has_nothing_left():
 
 @pytest.mark.parametrize("count", [63, 64, 129, 300])
 def test_many_receipts_are_encoded_and_hashed_as_few_are(count):
-    # LOG1(CALLER) of as many bytes as there is data, and a root of leaves at several depths.
+    # Writes LOG1(CALLER) with all its data. Many receipts of different sizes make a deep trie.
     noisy = bytes(19) + b"\x90"
     more = {noisy: {"code": bytes.fromhex("33365fa100")}}
     transactions = [

@@ -1,4 +1,4 @@
-"""A block whose senders are recovered while it runs gives what one with known senders gives."""
+"""Tests that a block gives the same result whether or not its senders are known."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

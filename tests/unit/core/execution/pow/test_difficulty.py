@@ -15,7 +15,6 @@ from tests.shared_data import SHARED
 
 ARCHIVE = SHARED / "fixtures" / "difficulty_tests.tar.zst"
 NO_OMMERS = 0x1DCC4DE8DEC75D7AAB85B567B6CCD41AD312451B948A7413F0A142FD40D49347
-# The glaciers moved the bomb only: their vectors stand under the name of a neighbour.
 FORK_OF_FOLDER = {"dfEIP2384": "MuirGlacier"}
 
 

@@ -1,4 +1,4 @@
-"""Proof of work: seals of epoch 0, and refused seals."""
+"""Tests of Ethash: valid seals of epoch 0, and invalid seals."""
 
 import pytest
 
@@ -16,7 +16,7 @@ CACHE = bytes.fromhex("35ded12eecf2ce2e8da2e15c06d463aae9b84cb2530a00b932e4bbc48
 
 
 def sealed(**fields: object) -> Header:
-    """A header whose seal is genuine; with a difficulty of 1 any nonce is enough work."""
+    """Returns a header with a valid seal. With difficulty 1, every nonce is valid."""
     header = Header(number=7, difficulty=1, nonce=NONCE, **fields)
     mix, _ = seal_of(seal_hash(header), NONCE, header.number)
     return replace(header, mix_hash=mix)

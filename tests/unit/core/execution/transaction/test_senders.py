@@ -1,4 +1,4 @@
-"""Senders of many transactions at once: the same as one by one, whatever the number of threads."""
+"""Tests that senders recovered in parallel are the same as those recovered one by one."""
 
 import random
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def test_a_given_sender_stays_and_its_authorities_are_still_recovered() -> None:
 
 
 def signed_by_chance(count: int) -> list[Transaction]:
-    """Random signatures: about half of them have no signer."""
+    """Returns transactions with random signatures, of which about half have no signer."""
     source = random.Random(7)
     return [
         Transaction.build(
@@ -122,7 +122,9 @@ def signed_by_chance(count: int) -> list[Transaction]:
 
 
 def over_the_generator(count: int) -> list[Transaction]:
-    """Signatures over small multiples of the generator, with which sums meet what they add."""
+    """Returns signatures over small multiples of the generator, for which additions meet equal
+    points.
+    """
     made = []
     for i in range(count):
         unsigned = Transaction.build(nonce=i, gas_limit=21_000, to=bytes(20), v=27, r=1, s=1)

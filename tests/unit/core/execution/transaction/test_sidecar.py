@@ -1,4 +1,4 @@
-"""Blob transactions in their network forms."""
+"""Tests of blob transactions in their network form."""
 
 import pytest
 import rlp

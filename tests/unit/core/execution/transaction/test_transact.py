@@ -1,4 +1,4 @@
-"""Transactions on a world: their gas, their changes, and the rules that refuse them."""
+"""Tests of single transactions: gas, state changes, and validity rules."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ LOG = bytes.fromhex("60006000a0")
 
 
 def layer_of(**accounts: Any) -> Layer:
-    """A layer with a rich sender and what else is given, by name."""
+    """Returns a layer with a rich sender and these accounts."""
     names = {"sender": SENDER, "other": OTHER, "contract": CONTRACT, "coinbase": COINBASE}
     fields = {"sender": {"balance": ETHER}, **accounts}
     return Layer.of(
@@ -55,9 +55,6 @@ def refused(
     with pytest.raises(InvalidTransaction) as caught:
         machine.run(transaction, **options)
     return caught.value
-
-
-# --- money ---
 
 
 def test_a_transfer_moves_value_pays_for_gas_and_raises_the_nonce() -> None:
@@ -152,9 +149,6 @@ def test_a_cost_over_256_bits_counts_as_insufficient_funds(fields: dict) -> None
     assert "exceeds 256 bits" in str(error) or error.want > 2**256 - 2**242
 
 
-# --- gas ---
-
-
 def test_a_failed_call_keeps_nonce_and_payment_and_nothing_else() -> None:
     for code, status in ((SSTORE_1 + LOG + REVERT, REVERTED), (SSTORE_1 + b"\x50", 11)):
         machine = runner(layer=layer_of(contract={"code": code}))
@@ -188,7 +182,7 @@ def test_data_pays_at_least_the_floor() -> None:
     assert result["gas_used"] == 21_000 + 40 * 100
     assert result["gas_before_refund"] == 21_000 + 40 * 100
     assert runner("Cancun").run(call(data=data))["gas_used"] == 21_000 + 16 * 100
-    # A refund cannot go below the floor either.
+    # The refund does not reduce the gas below the floor.
     layer = layer_of(contract={"code": CLEAR_0, "storage": {0: 1}})
     result = runner(layer=layer).run(call(data=data))
     assert result["gas_before_refund"] == 21_000 + 1_600 + 5_000 + 4
@@ -227,9 +221,6 @@ def test_logs_and_output_belong_to_the_transaction() -> None:
     assert result["output"] == (42).to_bytes(32, "big")
 
 
-# --- creation ---
-
-
 def test_a_creation_puts_code_at_the_address_of_sender_and_nonce() -> None:
     initcode = bytes.fromhex("60006000f3")
     machine = runner(layer=layer_of(sender={"balance": ETHER, "nonce": 300}))
@@ -254,9 +245,6 @@ def test_a_failed_creation_names_its_address_all_the_same() -> None:
     assert result["status"] == REVERTED
     assert result["created"] == keccak(rlp.encode([SENDER, 0]))[12:]
     assert machine.layer.account(result["created"]) is None
-
-
-# --- refusals ---
 
 
 @pytest.mark.parametrize(
@@ -310,7 +298,7 @@ def test_each_rule_refuses_and_nothing_changes(code: str, fields: dict, setup: d
     )
 
 
-# From the last rule to the first: each broken rule hides the rules after it.
+# From the last rule to the first: a transaction that breaks several is refused by the first.
 ORDER = [
     ("floor_gas", {"gas_limit": 21_500, "data": b"\1" * 20}),
     ("intrinsic_gas", {"gas_limit": 100}),
@@ -361,9 +349,6 @@ def test_a_delegated_sender_may_send() -> None:
     code = b"\xef\1\0" + CONTRACT
     machine = runner(layer=layer_of(sender={"balance": ETHER, "code": code}))
     assert machine.run(call())["status"] == STOPPED
-
-
-# --- options of a simulation ---
 
 
 def test_a_simulation_may_skip_nonce_code_and_caps() -> None:
@@ -432,9 +417,6 @@ def test_the_coinbase_may_go_unpaid() -> None:
     assert machine.layer.balance(SENDER) == ETHER - 63_000
 
 
-# --- set-code authorizations ---
-
-
 def set_code(*authorizations: Any, **fields: Any) -> Transaction:
     return call(**{"authorization_list": authorizations, "gas_limit": 500_000, **fields})
 
@@ -451,7 +433,7 @@ def test_an_authorization_makes_its_signer_run_the_code() -> None:
     assert machine.layer.code(OTHER) == b"\xef\1\0" + CONTRACT
     assert machine.layer.nonce(OTHER) == 1
     assert machine.layer.storage(OTHER, 0) == 1
-    # The delegate is warm, and the tuple was for an account that did not exist: no refund.
+    # The delegate is warm. No refund: the signer's account did not exist.
     assert result["gas_used"] == 21_000 + 25_000 + 3 + 3 + 2_100 + 20_000
 
 
@@ -496,7 +478,7 @@ def test_authorizations_are_processed_in_order_and_outlive_a_revert() -> None:
     assert result["status"] == REVERTED
     assert machine.layer.code(OTHER) == b"\xef\1\0" + b"\x33" * 20
     assert machine.layer.nonce(OTHER) == 2
-    # The second tuple found the account alive.
+    # The second authorization refunds, because the first has created the account.
     assert result["gas_refunded"] == 12_500
 
 
@@ -512,8 +494,6 @@ def test_an_authority_is_warm_even_when_void() -> None:
     machine = runner(layer=layer_of(contract={"code": code}, other={"nonce": 9}))
     assert machine.run(set_code(grant()))["gas_used"] == 46_000 + 3 + 100 + 2
 
-
-# --- pauses and missing state ---
 
 BUSY = bytes.fromhex(
     "60005460010160005560205460015560606000a0"  # slots, a log

@@ -1,4 +1,4 @@
-"""Transactions of every type: bytes, hashes and senders as of eth-account and the rlp package."""
+"""Tests that bytes, hashes and senders equal those of eth-account and the package rlp."""
 
 import pickle
 
@@ -58,7 +58,7 @@ kinds = st.one_of(
 
 
 def envelope(f: dict) -> bytes:
-    """The canonical bytes, as the EIPs define them, through the rlp package."""
+    """Returns the canonical bytes as the EIPs define them, encoded with the package rlp."""
     to = f["to"] or b""
     access = [[address, list(slots)] for address, slots in f.get("access_list", [])]
     signature = [f["v"], f["r"], f["s"]]

@@ -1,4 +1,4 @@
-"""Errors of lists name the entry and the member, in transactions and in messages."""
+"""Tests that errors about lists name the entry and the member."""
 
 from typing import Any
 

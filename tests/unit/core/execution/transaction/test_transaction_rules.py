@@ -1,4 +1,4 @@
-"""Rules that need no state: types, chain ids, signatures, shapes and intrinsic gas."""
+"""Tests of rules that need no state: types, chain ids, signatures, lists and intrinsic gas."""
 
 import pytest
 import rlp

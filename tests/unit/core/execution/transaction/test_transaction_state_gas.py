@@ -1,8 +1,8 @@
-"""Gas in two dimensions: what a transaction pays, and what its block counts.
+"""Tests of the gas that a transaction pays and that its block counts, in both dimensions.
 
-The figures of blocks under the devnet of April 2026 are those of its public tests (those of
-transactions: `test_worked_examples.py`); the figures under Amsterdam follow from the constants of
-EIP-2780, EIP-8037 and EIP-8038.
+Expected values under the devnet of April 2026 are those of its public tests (for transactions see
+`test_worked_examples.py`). Those under Amsterdam follow from the constants of EIP-2780, EIP-8037
+and EIP-8038.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ Accounts = Mapping[bytes, Mapping[str, Any]]
 def made(
     fork: str, transactions: list[Transaction], accounts: Accounts, limit: int = 120_000_000
 ) -> tuple[Block, Any]:
-    """A block of these transactions with its result; MINER and OTHER exist."""
+    """Builds a block of these transactions. MINER and OTHER exist."""
     alloc = {OTHER.hex(): {"balance": "0x1"}}
     for address, fields in accounts.items():
         code = "0x" + str(fields.get("code", ""))
@@ -62,26 +62,28 @@ def made(
 def spent(
     fork: str, transaction: Transaction, accounts: Accounts | None = None, **block: Any
 ) -> tuple[int, int]:
-    """The gas that a transaction pays, and the gas that a block with only it counts."""
+    """Returns the gas that a transaction pays, and the gas that a block with only this transaction
+    counts.
+    """
     _, result = made(fork, [transaction], accounts or {}, **block)
     return result.receipts[0].gas_used, result.gas_used
 
 
 def running(fork: str, code: str, *, gas: int = GAS, **rest: Any) -> tuple[int, int]:
-    """The same for a call of CONTRACT with this code."""
+    """Returns the same for a call of CONTRACT with this code."""
     limit = {"limit": rest.pop("limit")} if "limit" in rest else {}
     accounts = {CONTRACT: {"code": code, **rest.pop("contract", {})}, **rest.pop("accounts", {})}
     return spent(fork, payment(0, value=0, to=CONTRACT, gas_limit=gas, **rest), accounts, **limit)
 
 
 def creating(fork: str, data: bytes, *, gas: int = GAS, **fields: Any) -> tuple[int, int]:
-    """The same for a creation transaction."""
+    """Returns the same for a creation transaction."""
     found = payment(0, to=None, data=data, gas_limit=gas, **({"value": 0} | fields))
     return spent(fork, found)
 
 
 def authorizing(fork: str, tuples: list[tuple[bytes, int]], **fields: Any) -> tuple[int, int]:
-    """The same for a transaction with an authorization of each (key, nonce)."""
+    """Returns the same for a transaction with an authorization for each (key, nonce)."""
     accounts = fields.pop("accounts", {})
     signed = [
         sign_authorization(key, chain_id=1, address=CALLEE, nonce=nonce) for key, nonce in tuples
@@ -110,7 +112,7 @@ def test_receipts_count_what_was_paid_and_the_header_the_larger_sum() -> None:
 
 
 def clearing_block(limit: int) -> Any:
-    """Ten slots cleared with a large refund, then a payment of 21,064."""
+    """Builds a block that clears ten slots with a large refund, then pays 21,064 gas."""
     clears = "".join(f"5f60{slot:02x}55" for slot in range(10))
     storage = {hex(slot): "0x1" for slot in range(10)}
     calls = [
@@ -225,9 +227,11 @@ def test_a_slot_that_is_zero_again_gives_its_state_gas_back() -> None:
 
 
 def test_state_gas_that_a_callee_gives_back_is_regular_gas_of_its_caller_again() -> None:
-    """The caller paid the slot from its regular gas, and needs that gas for its memory."""
+    """The caller paid for the slot with regular gas, which it needs for its memory after the
+    refund.
+    """
     delegatecall = "5f5f5f5f73" + CALLEE.hex() + "5af4"
-    code = SET + delegatecall + "5f6202000052"  # MSTORE far away: 45,083 gas
+    code = SET + delegatecall + "5f6202000052"  # MSTORE at a high offset costs 45,083 gas
     clearing = {CALLEE: {"code": "5f5f55"}}
     before = 15_000 + 6 + 2_100 + 10_000 + 13 + 3_000 + 104 + 45_083
     paid = running(AMSTERDAM, code, gas=before + NEW_SLOT - 40_000, accounts=clearing)
@@ -305,7 +309,9 @@ def test_an_authorization_pays_for_account_write_and_delegation() -> None:
 
 
 def delegating(tuples: list[tuple[int, bytes]], **fields: Any) -> int:
-    """The gas of authorizations of an account, (nonce, delegate), beyond their intrinsic gas."""
+    """Returns the gas of authorizations by one account beyond the intrinsic gas. ``tuples``:
+    (nonce, delegate).
+    """
     signed = [
         sign_authorization(SIGNERS[0], chain_id=1, address=delegate, nonce=nonce)
         for nonce, delegate in tuples

@@ -1,4 +1,4 @@
-"""A state of Arbitrum for tests: an EVM with the storage of ArbOS, and calls of its precompiles."""
+"""An EVM with the storage of ArbOS, and calls of Arbitrum's precompiles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WASM, WASM_CACHE = map(precompile, (0x71, 0x72))
 
 
 def split_types(text: str) -> list[str]:
-    """The types of a list, of which some may be tuples."""
+    """Splits a list of ABI types, some of which may be tuples."""
     found, depth, start = [], 0, 0
     for at, character in enumerate(text + ","):
         depth += (character == "(") - (character == ")")
@@ -48,7 +48,7 @@ def word(value: bytes) -> int:
 
 
 class ArbOS:
-    """A machine under the rules of a version of ArbOS."""
+    """A machine under the rules of an ArbOS version."""
 
     def __init__(self, version: int = 51, **block: Any) -> None:
         options = {
@@ -56,7 +56,7 @@ class ArbOS:
             "base_fee": BASE_FEE, "prev_randao": 1, **block,
         }  # fmt: skip
         self.evm = EVM(f"arbos{version}", **options)
-        self.evm.set_nonce(STATE_ADDRESS, 1)  # else the account would be empty, and so deleted
+        self.evm.set_nonce(STATE_ADDRESS, 1)  # an empty account would be deleted
 
     def put(self, ids: tuple[bytes, ...], key: int, value: int) -> None:
         self.evm.set_storage(STATE_ADDRESS, slot(ids, key), value)
@@ -65,7 +65,7 @@ class ArbOS:
         return self.evm.storage(STATE_ADDRESS, slot(ids, key))
 
     def put_member(self, ids: tuple[bytes, ...], position: int, address: bytes) -> None:
-        """Adds to a set of addresses."""
+        """Adds an address to a set."""
         self.put(ids, 0, position)
         self.put(ids, position, word(address))
         self.put((*ids, b"\x00"), word(address), position)
@@ -74,7 +74,7 @@ class ArbOS:
         return self.evm.call(to, call_data(signature, *values), **{"gas": GAS, **options})
 
     def ask(self, to: bytes, signature: str, result: str, *values: Any, **options: Any) -> Any:
-        """The decoded result of a call that succeeds, and the gas that it used."""
+        """Returns the decoded result of a successful call and the gas used."""
         found = self.run(to, signature, *values, **options)
         assert found.success, (signature, found)
         decoded = decode(split_types(result), found.output)

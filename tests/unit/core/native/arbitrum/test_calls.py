@@ -1,4 +1,4 @@
-"""Calls of Arbitrum's precompiles: failures, kinds of calls, refusals, writes, missing state."""
+"""Tests of calls of Arbitrum's precompiles: failures, kinds of calls, writes, missing state."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from .support import (
 
 SENDS = (b"\x05",)
 TICKET = b"\x77" * 32
-# Forwards its call data to an address with CALL, STATICCALL, DELEGATECALL or CALLCODE; returns the
-# result after a word that says whether it succeeded.
+# Forwards its call data to an address by an opcode of the CALL family. Returns a success word, then
+# the output.
 KINDS = {"call": "f1", "callcode": "f2", "delegatecall": "f4", "staticcall": "fa"}
 
 
@@ -271,13 +271,13 @@ def test_stylus_code_may_be_created(version: int, code: str, works: bool) -> Non
 
 
 class Tree:
-    """Partial hashes of a tree of messages, one for each level."""
+    """Partial hashes of the Merkle tree of messages, one for each level."""
 
     def __init__(self) -> None:
         self.size, self.partials = 0, []
 
     def append(self, item: bytes) -> list[tuple[int, bytes]]:
-        """Adds a message; returns level and hash of each new inner node."""
+        """Adds a message. Returns level and hash of each new inner node."""
         node, level, nodes = keccak256(item), 0, []
         while level < len(self.partials) and self.partials[level] is not None:
             node = keccak256(self.partials[level] + node)

@@ -1,4 +1,4 @@
-"""Slots of the storage of ArbOS: those of Arbitrum's chains."""
+"""Tests that slots of ArbOS equal those on Arbitrum's chains."""
 
 from __future__ import annotations
 

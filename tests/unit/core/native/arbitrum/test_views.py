@@ -94,7 +94,7 @@ def test_prices_in_wei() -> None:
     assert arbos.ask(GAS_INFO, "getPricesInWei()", types) == (prices, 2418)
     found = arbos.ask(GAS_INFO, "getPricesInWeiWithAggregator(address)", types, ALICE)
     assert found == (prices, 2421)
-    arbos.put((L2,), 3, 10**9)  # above the base fee
+    arbos.put((L2,), 3, 10**9)
     found = arbos.ask(GAS_INFO, "getPricesInWei()", types)[0]
     assert found[3:] == (BASE_FEE, 0, BASE_FEE)
 
@@ -107,7 +107,8 @@ def test_prices_in_gas() -> None:
     assert arbos.ask(GAS_INFO, "getPricesInArbGas()", types) == (prices, 1609)
     arbos.evm.set_block(base_fee=0)
     assert arbos.ask(GAS_INFO, "getPricesInArbGas()", types)[0] == (0, 0, 20000)
-    arbos.evm.set_block(header_base_fee=1005)  # of a call without a price
+    # the base fee in the header, for a call without a gas price
+    arbos.evm.set_block(header_base_fee=1005)
     assert arbos.ask(GAS_INFO, "getPricesInArbGas()", types)[0] == prices
 
 
@@ -298,7 +299,7 @@ def test_tickets() -> None:
     found = arbos.ask(RETRYABLE, "getBeneficiary(bytes32)", "address", TICKET)
     assert found == ("0x" + BOB.hex(), 2406)
     assert arbos.ask(RETRYABLE, "getCurrentRedeemer()", "address")[0] == "0x" + "00" * 20
-    arbos.evm.set_block(timestamp=TIMESTAMP + 1)  # it has expired
+    arbos.evm.set_block(timestamp=TIMESTAMP + 1)  # the ticket has expired
     for signature in ("getTimeout(bytes32)", "getBeneficiary(bytes32)", "redeem(bytes32)"):
         refused = arbos.run(RETRYABLE, signature, TICKET)
         assert refused.output == bytes.fromhex("80698456")

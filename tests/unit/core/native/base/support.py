@@ -1,4 +1,4 @@
-"""Tokens and registries of Base for tests: signatures, slots, and a state that counts writes."""
+"""Tokens and registries of Base for tests: signatures, slots, and a state that records writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALLOWLIST_8 = (1 << 56) | 8
 
 
 def root(namespace: str) -> int:
-    """The first slot of a namespace (ERC-7201)."""
+    """Returns the first slot of a namespace (ERC-7201)."""
     inner = int.from_bytes(keccak256(namespace.encode()), "big") - 1
     return int.from_bytes(keccak256(inner.to_bytes(32, "big")), "big") & ~0xFF
 
@@ -48,7 +48,9 @@ def word(value: int | bytes) -> bytes:
 
 
 def slot(base: int, *keys: int | bytes) -> int:
-    """The slot of an element of nested mappings. Bytes that are no address are a string key."""
+    """Returns the slot of an element of nested mappings. Bytes that are not an address are a string
+    key.
+    """
     for key in keys:
         if isinstance(key, bytes) and len(key) not in (20, 32):
             base = int.from_bytes(keccak256(key + word(base)), "big")
@@ -82,7 +84,7 @@ PANIC = error("Panic(uint256)", 0x11)
 
 
 def short_text(text: str) -> int:
-    """The word of a string of up to 31 bytes."""
+    """Returns the word of a string of up to 31 bytes."""
     data = text.encode()
     return int.from_bytes(data.ljust(31, b"\0") + bytes([2 * len(data)]), "big")
 
@@ -108,7 +110,7 @@ def stablecoin_params(
 
 
 class Tokens(NativeState):
-    """A state with one token, and every slot that was written since the token was created."""
+    """A state with one token, and every slot written since the token was created."""
 
     def __init__(
         self, fork: str, variant: int = ASSET, params: bytes | None = None, **options: Any
@@ -127,7 +129,9 @@ class Tokens(NativeState):
         self.events = b""
 
     def seed(self, key: int, value: int, *, counts: bool = True) -> None:
-        """Writes a slot of the token; if it counts, as the recorded roots do."""
+        """Writes a slot of the token. ``counts``: include it in the written slots, as the recorded
+        roots do.
+        """
         self.evm.set_storage(self.token, key, value)
         if counts:
             self.written.add(key)
@@ -156,26 +160,26 @@ class Tokens(NativeState):
         return done
 
     def do(self, signature: str, *values: Any, sender: bytes = ALICE, **options: Any) -> bytes:
-        """Calls the token, which must succeed; returns the output."""
+        """Calls the token, which must succeed. Returns the output."""
         done = self.ask(signature, *values, sender=sender, **options)
         assert done.status == "success", (signature, done)
         return done.output
 
     def refusal(self, signature: str, *values: Any, **options: Any) -> bytes:
-        """Calls the token, which must revert; returns the revert data."""
+        """Calls the token, which must revert. Returns the revert data."""
         done = self.ask(signature, *values, **options)
         assert done.status == "revert", (signature, done)
         return done.output
 
     def digest(self, address: bytes) -> str:
-        """The hash of all events and written slots, with another address for the token."""
+        """Returns the hash of all events and written slots, as if the token had another address."""
         values = self.evm.state.storage_items(self.token)
         rows = sorted(address + word(key) + word(values.get(key, 0)) for key in self.written)
         return keccak256(self.events + b"".join(rows)).hex()
 
 
 def least_gas(state: NativeState, to: bytes, data: bytes, sender: bytes) -> int:
-    """The least gas of a frame with which the call does not run out of gas."""
+    """Returns the least gas with which the call does not run out of gas."""
     low, high = 0, DEFAULT_GAS
     while low + 1 < high:
         middle = (low + high) // 2

@@ -1,4 +1,6 @@
-"""What all calls of native contracts share: addresses, kinds of calls, value, arguments."""
+"""Tests of the checks that all native contracts share: addresses, kinds of calls, value,
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ COLD_ACCOUNT, WARM_ACCOUNT = 2600, 100
 
 
 def forwarder(kind: int, target: bytes, *, value: int = 0, gas: int = 10_000_000) -> bytes:
-    """Code that passes its input on, stores the success in slot 0 and returns the output.
+    """Returns code that forwards its input, stores the success in slot 0 and returns the output.
 
     ``kind``: the opcode of the call.
     """
@@ -62,7 +64,7 @@ def test_a_pattern_makes_a_token_and_the_variant_is_0_or_1() -> None:
     for variant, native in ((0, True), (1, True), (2, False)):
         address = b"\xb2" + bytes(9) + bytes([variant]) + b"\x07" * 9
         done = state.call(address, selector("name()"))
-        # A token that was not created reverts without data after the charge for its account.
+        # A token that was not created reverts without data after the account access is charged.
         assert (done.status, done.gas_used) == (("revert", 106) if native else ("success", 0))
     assert state.call(b"\xb2" + bytes(8) + b"\x01" + bytes(10), b"").status == "success"
 
@@ -127,7 +129,9 @@ def test_a_created_token_has_the_code_ef_and_nonce_0() -> None:
 
 
 def test_effects_of_a_call_that_reverts_later_are_undone() -> None:
-    """A contract transfers, then reverts: no log, no change, and the refund counter is restored."""
+    """A contract transfers, then reverts. No log and no change stays, and the refund counter is
+    restored.
+    """
     tokens = Tokens("denim")
     tokens.fund(BOB, 10)
     code = forwarder(0xF1, tokens.token)
@@ -155,7 +159,7 @@ def test_out_of_gas_takes_the_gas_of_the_frame_only() -> None:
 
 @pytest.mark.parametrize("fork", VERSIONS)
 def test_an_account_delegated_to_a_token_executes_its_code(fork: str) -> None:
-    """EIP-7702: the address that is called is the account's, so 0xef runs as an opcode."""
+    """The called address belongs to the account (EIP-7702), so 0xef runs as an opcode."""
     tokens = Tokens(fork)
     tokens.evm.set_code(BOB, b"\xef\x01\x00" + tokens.token)
     assert tokens.call(BOB, selector("name()")).status == "invalid opcode"
@@ -217,15 +221,16 @@ def test_a_tuple_of_variable_size_is_shown_with_its_offset() -> None:
 @pytest.mark.parametrize(
     ("signature", "words", "fails"),
     [
-        ("balanceOf(address)", ["11" * 32], True),  # padding of an address
-        ("balanceOf(address)", ["00" * 12 + "11" * 20, "ff" * 32], False),  # bytes behind
-        ("balanceOf(address)", ["00" * 12], True),  # too short
-        ("isPaused(uint8)", ["00" * 31 + "04"], True),  # no such feature
-        ("policyId(bytes32)", ["ff" * 32], None),  # any bytes32 decodes
+        ("balanceOf(address)", ["11" * 32], True),  # nonzero padding of an address
+        ("balanceOf(address)", ["00" * 12 + "11" * 20, "ff" * 32], False),
+        ("balanceOf(address)", ["00" * 12], True),
+        ("isPaused(uint8)", ["00" * 31 + "04"], True),
+        ("policyId(bytes32)", ["ff" * 32], None),
         ("updateName(string)", ["00" * 31 + "20", "00" * 31 + "02", "c328" + "00" * 30], True),
-        ("updateName(string)", ["ff" * 32], True),  # offset over 64 bits
-        ("updateName(string)", ["00" * 24 + "ff" * 8], True),  # offset beyond the input
-        ("updateName(string)", ["00" * 32], None),  # the offset as length 0
+        ("updateName(string)", ["ff" * 32], True),  # the offset exceeds 64 bits
+        ("updateName(string)", ["00" * 24 + "ff" * 8], True),  # the offset is beyond the input
+        # the offset 0 points to itself, which is a length of 0
+        ("updateName(string)", ["00" * 32], None),
     ],
 )
 def test_arguments_are_validated(signature: str, words: list[str], fails: bool | None) -> None:
@@ -267,7 +272,7 @@ def test_any_nonzero_last_byte_is_true() -> None:
 
 
 def test_a_policy_that_contains_itself_ends_the_call() -> None:
-    """Only a state override can make one."""
+    """Only a state override can create such a policy."""
     union = (2 << 56) | 9
     for fork in ("cobalt", "denim"):
         tokens = Tokens(fork)
@@ -338,7 +343,6 @@ def test_undecodable_parameters_name_the_struct_in_beryl() -> None:
     data = create_data(0, b"", [])
     output = NativeState("beryl").call(FACTORY, data).output
     assert output == data[:4] + b"ABI decoding failed: buffer overrun while deserializing"
-    # The decimals are the fifth word of the struct.
     params = bytearray(asset_params())
     params[32 + 4 * 32 + 30] = 1
     output = NativeState("beryl").call(FACTORY, create_data(0, bytes(params), [])).output
@@ -347,7 +351,9 @@ def test_undecodable_parameters_name_the_struct_in_beryl() -> None:
 
 
 def array_data(signature: str, length: int, *content: int) -> bytes:
-    """The call of a function whose last argument is an array of this length; the others are 0."""
+    """Returns the call of a function whose last argument is an array of this length. Other
+    arguments are 0.
+    """
     count = signature.count(",") + 1
     head = [0] * (count - 1) + [32 * count]
     return selector(signature) + b"".join(word(item) for item in (*head, length, *content))
@@ -378,7 +384,7 @@ def test_beryl_says_why_memory_for_an_array_was_refused(
 
 
 def test_the_first_wrong_element_of_an_array_is_the_reason_in_beryl() -> None:
-    """The array also ends too early, but its elements are read in order."""
+    """The array is also too short, but its elements are read in order."""
     data = array_data("createB20(uint8,bytes32,bytes,bytes[])", 5, 2**64)
     output = NativeState("beryl").call(FACTORY, data).output
     text = f'type check failed for "offset (usize)" with data: {word(2**64).hex()}'

@@ -1,4 +1,4 @@
-"""Gas of calls: figures measured on Base, and the counts of reads and writes of each function."""
+"""Tests of gas: values measured on Base, and the storage reads and writes of each function."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_calls_need_the_gas_measured_on_mainnet(
 
 
 def test_a_transfer_spends_less_than_it_needs() -> None:
-    """SSTORE requires more than 2300 gas, so the gas used by a trial is not enough."""
+    """SSTORE requires more than 2300 gas, so the gas used by a successful run is not enough."""
     state = token_state("beryl", BERYL_TOKEN, {})
     done = state.call(
         BERYL_TOKEN, call_data("transfer(address,uint256)", RECIPIENT, 0), sender=BERYL_CALLER
@@ -119,7 +119,7 @@ LOG, TOPIC, BYTE = 375, 375, 8
 
 
 def steady_gas(t: Tokens, signature: str, values: tuple[Any, ...], slots: list[int]) -> int:
-    """Gas of a call with these slots of the token warm, without the gas of calldata and logs."""
+    """Returns the gas of a call with these slots warm, without the gas of calldata and logs."""
     layer = t.evm.state
     data = call_data(signature, *values)
     done = t.evm.call(t.token, data, sender=ALICE, commit=True, access_list=[(t.token, slots)])
@@ -130,7 +130,7 @@ def steady_gas(t: Tokens, signature: str, values: tuple[Any, ...], slots: list[i
 
 
 def everything(t: Tokens) -> list[int]:
-    """Slots that the functions below may access."""
+    """Returns the slots that the functions below may access."""
     fields = [TOKEN + n for n in range(15)] + [ASSET_ROOT + n for n in range(5)]
     people = (ALICE, BOB, CAROL)
     elements = [slot(TOKEN + 4, who) for who in people]
@@ -154,7 +154,7 @@ def prepared(fork: str, variant: int = 0) -> Tokens:
     return t
 
 
-# Reads and writes by version; "+ 1" is the check of the caller's role. The values change nothing:
+# Reads and writes by version; "+ 1" is the check of the caller's role. The values do not change, so
 # each write costs 100 gas. Seizure also reads a cold slot of the registry.
 FOOTPRINTS: list[tuple[str, str, tuple[Any, ...], int, int]] = [
     ("beryl", "transfer(address,uint256)", (BOB, 0), 5, 2),
@@ -179,14 +179,14 @@ def test_functions_read_and_write_as_often_as_the_reference_client(
     t = prepared(fork)
     if signature.startswith("cancel"):
         t.seed(ASSET_ROOT + 4, 3 * 10**18 | 1000 << 128)
-        # The only write of this function changes its slot.
+        # This function is the only one whose write changes its slot.
         loads, stores = loads, 29
     gas = steady_gas(t, signature, values, everything(t))
     assert gas == LOAD * loads + STORE * stores
 
 
 def test_a_missing_policy_costs_one_read_of_a_stablecoin_in_beryl() -> None:
-    """Its old policy is read before the registry is asked; an asset asks first."""
+    """A stablecoin reads its old policy before it asks the registry; an asset asks first."""
     used = []
     for variant in (0, STABLECOIN):
         t = prepared("beryl", variant)

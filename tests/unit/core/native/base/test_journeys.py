@@ -1,4 +1,4 @@
-"""Lives of tokens, from the factory on: what holders, minters and issuers see."""
+"""Tests of whole lives of tokens, from their creation on."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Journey(Tokens):
         return self.number("balanceOf(address)", account)
 
     def policy(self, kind: int, *accounts: bytes) -> int:
-        """A new policy with these accounts, of which the owner is the admin."""
+        """Creates a policy with these accounts. The owner is its admin."""
         signature = "createPolicyWithAccounts(address,uint8,address[])"
         data = call_data(signature, OWNER, kind, accounts)
         done = self.call(POLICY_REGISTRY, data, sender=OWNER)
@@ -78,7 +78,7 @@ class Journey(Tokens):
         self.by_owner("updatePolicy(bytes32,uint64)", scope(name), policy)
 
     def topics(self, signature: str, *values: Any, sender: bytes = OWNER) -> list[bytes]:
-        """The first topics of the logs of a call that must succeed."""
+        """Returns the first topics of the logs of a successful call."""
         done = self.ask(signature, *values, sender=sender)
         assert done.status == "success", done
         return [log.topics[0] for log in done.logs]

@@ -1,7 +1,7 @@
-"""Operations of tokens give the events and the storage that the reference client pins.
+"""Tests that token operations give the events and storage of the reference client.
 
-The digests are of all events and of every slot written. Calls "of the factory" are made by an
-account whose roles are not counted: events and slots are the same.
+The digests cover all events and every written slot. An account whose roles are not counted makes
+the calls "of the factory", which gives the same events and slots.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def update_symbol(t: Tokens) -> None:
 
 
 def as_admin(t: Tokens, signature: str, *values: Any) -> None:
-    """A call of the factory: the admin's role and count are not counted."""
+    """Makes a call as the factory does. The admin's role and count are not counted."""
     t.give_role("DEFAULT_ADMIN_ROLE", ADMIN, counts=False)
     t.seed(TOKEN + 8, 1, counts=False)
     t.do(signature, *values, sender=ADMIN)
@@ -133,7 +133,7 @@ def grant_again(t: Tokens) -> None:
 
 
 def permit(t: Tokens) -> None:
-    # The signature is one for another address: only events and slots count here.
+    # The signature is valid for another address. Only events and slots matter here.
     from eth_account import Account
     from eth_account.messages import encode_typed_data
 
@@ -272,7 +272,7 @@ def test_an_operation_gives_the_pinned_events_and_slots(
     assert tokens.digest(TOKEN_ADDRESS) == expected[name]
 
 
-# Enough of them to notice a change where the recordings are missing.
+# Enough samples to notice a change if the recordings are missing.
 SAMPLES = {
     ("beryl", "FRESH"): "e29cabf2f5d0e0eedebf4697b61ad93a4a24fa2d911d4004d641bb0b123fa091",
     ("beryl", "ANNOUNCE"): "bc541cb4aecf8c93e8bc0b495eb7d1011c614fcb65704b848a961bb7207dcb83",
@@ -327,7 +327,6 @@ def create_allowlist(r: Registry) -> int:
 def stage_and_finalize(r: Registry) -> None:
     policy = create_allowlist(r)
     r.do("stageUpdateAdmin(uint64,address)", policy, ADMIN2)
-    # Cleared again by the second step: a slot that was written counts.
     r.written.add(slot(POLICIES + 2, policy))
     r.do("finalizeUpdateAdmin(uint64)", policy, sender=ADMIN2)
 

@@ -1,4 +1,4 @@
-"""The registries of features and of policies: who may change them, and what policies answer."""
+"""Tests of the registries of features and policies: permissions and answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INVERTED = 1 << 63
 
 
 class Registry:
-    """A registry whose calls are answers or refusals."""
+    """A registry whose calls return an answer or a refusal."""
 
     address = POLICY_REGISTRY
 
@@ -48,7 +48,7 @@ class Registry:
         )
 
     def do(self, signature: str, *values: Any, **options: Any) -> int:
-        """The first word of a call that must succeed."""
+        """Returns the first word of a successful call."""
         done = self.ask(signature, *values, **options)
         assert done.status == "success", (signature, done)
         return int.from_bytes(done.output[:32], "big")
@@ -120,9 +120,6 @@ def test_the_admin_is_handed_over_from_cobalt_on() -> None:
     refused = registry.refusal("activate(bytes32)", FEATURE)
     assert refused == error("Unauthorized(address)", ADMIN)
     registry.do("activate(bytes32)", FEATURE, sender=ADMIN2)
-
-
-# --- lists ----------------------------------------------------------------------------------------
 
 
 def create(registry: Registry, kind: int, *members: bytes) -> int:

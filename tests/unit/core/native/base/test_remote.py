@@ -1,4 +1,4 @@
-"""Native contracts on a state that is fetched as it is read."""
+"""Tests of native contracts on remote state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CALLS = (
 
 
 def prepared(fork: str) -> Tokens:
-    """A token whose policy is an allowlist of senders, on a state in memory."""
+    """A token in memory whose policy is an allowlist of senders."""
     token = Tokens(fork, timestamp=1)
     token.fund(ALICE, 100)
     token.seed(TOKEN + 9, ALLOWLIST_7)

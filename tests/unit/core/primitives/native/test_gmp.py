@@ -1,4 +1,4 @@
-"""GMP is found inside gmpy2, which need not be loaded for it, and may be at any time."""
+"""Tests that GMP is found inside gmpy2, whether or not gmpy2 is imported."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""C functions of other packages are found; missing ones raise a clear error; opening ahead."""
+"""Tests that C functions of other packages are found, and of errors for missing ones."""
 
 import subprocess
 import sys
