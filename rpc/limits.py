@@ -74,8 +74,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     socket_calls: int = 32  # messages of one connection in progress; then reading pauses
     socket_ping: float = 30.0
     socket_send_time: float = 30.0  # a client that reads nothing for this long is disconnected
-    outbound_messages: int = 4_096  # notifications queued for one connection
-    outbound_size: int = 16 * 1024 * 1024  # size of the queued notifications
+    outbound_messages: int = 4_096  # queued for one connection; those about one event count once
+    outbound_size: int = 16 * 1024 * 1024  # queued for one connection, without shared messages
+    # queued notifications of all connections, each counted once; then the slowest readers are
+    # closed
+    notifications_size: int = 128 * 1024 * 1024
     # queued notifications and answers; then the client is disconnected
     socket_output_size: int = 64 * 1024 * 1024
     subscriptions: int = 256  # subscriptions of one connection

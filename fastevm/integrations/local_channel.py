@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -33,10 +33,11 @@ class LocalChannel:
         while (message := await self._requests.get()) is not None:
             yield message
 
-    async def send(self, frame: Frame) -> None:
-        """Sends a message to the client; waits while too many are unread."""
-        await self._room.acquire()
-        self._tell(b"".join(frame))
+    async def send(self, frames: Sequence[Frame]) -> None:
+        """Sends messages to the client; waits while too many are unread."""
+        for frame in frames:
+            await self._room.acquire()
+            self._tell(b"".join(frame))
 
     def end(self) -> None:
         """Signals the end of the messages to the client."""

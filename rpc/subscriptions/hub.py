@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -16,6 +16,7 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.subscriptions.backlog import MESSAGE_MEMORY, Backlog, Parcel
 from fastevm.rpc.subscriptions.filter_quota import FilterQuota
 from fastevm.rpc.subscriptions.state_changes import ReportedState, StatePosition
 from fastevm.rpc.subscriptions.topics import (
@@ -42,7 +43,7 @@ OVERRUN: Final = "events were lost: more than {limit} were queued"
 
 
 class Subscriber(Protocol):
-    """Receives messages. ``deliver`` queues a message and returns whether more may follow.
+    """Receives messages. ``deliver`` queues messages and returns whether more may follow.
 
     ``has_room``: whether the queue accepts a message now. ``client``: the name for client limits.
     """
@@ -50,7 +51,8 @@ class Subscriber(Protocol):
     @property
     def client(self) -> str: ...
     def has_room(self) -> bool: ...
-    def deliver(self, payload: bytes) -> bool: ...
+    def deliver(self, messages: Sequence[bytes], parcel: Parcel | None = None) -> bool: ...
+    def drop(self) -> None: ...
     def close(self, cause: str) -> None: ...
 
 
@@ -68,6 +70,7 @@ class Hub:
         self.metrics = metrics
         self.freshness = freshness
         self.room = FilterQuota(limits.watch_size, limits.address_watch_size)
+        self.backlog = Backlog(limits.notifications_size)
         self.arrivals: deque[tuple[int, bytes]] = deque(maxlen=limits.arrivals)
         self._numbers = count(1)
         self._topics: dict[str, dict[Topic, dict[Subscriber, None]]] = {
@@ -238,6 +241,7 @@ class Hub:
                     await self._tell(events)
                 except Exception:  # one failure must not end all subscriptions
                     log.exception("%d events were not sent to subscribers", len(events))
+                del events  # they keep their messages in memory
 
     def _next_events(self) -> list[Event]:
         """Remove and return the next event, or the next group of new transactions."""
@@ -260,23 +264,24 @@ class Hub:
             self._sent.clear()
         while topics and self._loop is not None:
             job = self._loop.run_in_executor(self._scribe, _messages, events, topics)
-            made, topics = await job
+            made, size, topics = await job
+            parcel = self.backlog.parcel(size)
             for topic, messages in made:
                 for subscriber in tuple(self._topics[topic.kind].get(topic, ())):
-                    self._deliver(topic, subscriber, messages)
+                    self._deliver(topic, subscriber, messages, parcel)
                     await asyncio.sleep(0)  # lets answers to requests go out in between
+            self.backlog.trim()
             topics = [topic for topic in topics if topic in self._topics[topic.kind]]
 
-    def _deliver(self, topic: Topic, subscriber: Subscriber, messages: list[bytes]) -> None:
+    def _deliver(
+        self, topic: Topic, subscriber: Subscriber, messages: list[bytes], parcel: Parcel
+    ) -> None:
         # the subscriber has left in the meantime
         if subscriber not in self._topics[topic.kind].get(topic, ()):
             return
-        for delivered, message in enumerate(messages):
-            if not subscriber.deliver(message):
-                self.metrics.add("notifications_dropped_total", len(messages) - delivered)
-                messages = messages[:delivered]
-                break
-        self.metrics.add("notifications_total", len(messages))
+        sent = subscriber.deliver(messages, parcel)
+        counter = "notifications_total" if sent else "notifications_dropped_total"
+        self.metrics.add(counter, len(messages))
 
     def _close_all(self, cause: str) -> None:
         all_subscribers = [found for topics in self._topics.values() for found in topics.values()]
@@ -288,25 +293,31 @@ class Hub:
 
 def _messages(
     events: list[Event], topics: list[Topic]
-) -> tuple[list[tuple[Topic, list[bytes]]], list[Topic]]:
-    """Return the messages of the first topics about the events, and the remaining topics.
+) -> tuple[list[tuple[Topic, list[bytes]]], int, list[Topic]]:
+    """Return the messages of the first topics, their bytes of memory, and the remaining topics.
 
-    Stops after about `MESSAGES`. A topic is skipped if its messages cannot be built.
+    Stops after about `MESSAGES`. An event is skipped if its messages cannot be built.
     """
     answer: list[tuple[Topic, list[bytes]]] = []
-    count = 0
+    counted: set[int] = set()  # ids of messages: topics share those of the same logs
+    lists, size = 0, 0
     for position, topic in enumerate(topics):
-        if count >= MESSAGES:
-            return answer, topics[position:]
+        if lists >= MESSAGES:
+            return answer, size, topics[position:]
+        found: list[bytes] = []
         for event in events:
             if topic.kind not in event.kinds:
                 continue
             try:
-                found = event.messages(topic)
+                messages = event.messages(topic)
             except Exception:
                 log.exception("an event could not be sent to subscribers of %s", topic.kind)
                 continue
-            if found:
-                answer.append((topic, found))
-                count += len(found)
-    return answer, []
+            found = found + messages if found else messages
+        if found:
+            answer.append((topic, found))
+            lists += len(found)
+            new = [message for message in found if id(message) not in counted]
+            counted.update(map(id, new))
+            size += sum(map(len, new)) + MESSAGE_MEMORY * len(found)
+    return answer, size, []

@@ -1,7 +1,7 @@
 """Subscription topics, and the JSON messages that each event produces for them."""
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import msgspec
@@ -281,16 +281,20 @@ class SliceEvent:
         """The pre-confirmed logs that this slice no longer has; its new logs are recorded."""
         gone, position = self.sent.take(self.pending), self._first_log
         for index in self.new:
-            logs = self.pending.receipts[index].logs
-            self.sent.add(
-                self.pending.transactions[index].hash,
-                [
-                    (entry, self.view.log_text(entry, index, position + at, removed=True))
-                    for at, entry in enumerate(logs)
-                ],
-            )
-            position += len(logs)
+            count = len(self.pending.receipts[index].logs)
+            if count:
+                removed = partial(self._removed, index, position)
+                self.sent.add(self.pending.transactions[index].hash, removed)
+            position += count
         return EncodedLogs(gone)
+
+    def _removed(self, index: int, position: int) -> list[tuple[Log, bytes]]:
+        """The logs of a transaction, marked as removed. ``position``: index of the first."""
+        logs = self.pending.receipts[index].logs
+        return [
+            (entry, self.view.log_text(entry, index, position + at, removed=True))
+            for at, entry in enumerate(logs)
+        ]
 
     @cached_property
     def logs(self) -> "EncodedLogs":

@@ -1,6 +1,6 @@
 """Withdrawn logs: pre-confirmed logs whose transaction is neither pending nor mined."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from fastevm.chain import PendingBlock
 from fastevm.core.execution.types import Log
@@ -17,16 +17,16 @@ class WithdrawnLogs:
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self._sent: dict[bytes, Sequence[EncodedLog]] = {}  # by transaction hash
+        # by transaction hash; encoded when they are withdrawn, which is rare
+        self._sent: dict[bytes, Callable[[], list[EncodedLog]]] = {}
 
     def clear(self) -> None:
         """Drops all logs, because no subscriber needs them."""
         self._sent.clear()
 
-    def add(self, tx_hash: bytes, logs: Sequence[EncodedLog]) -> None:
-        """Records the logs of a pre-confirmed transaction, encoded with ``removed`` true."""
-        if logs:
-            self._sent[tx_hash] = logs
+    def add(self, tx_hash: bytes, removed: Callable[[], list[EncodedLog]]) -> None:
+        """Records a transaction with logs. ``removed`` encodes them with ``removed`` true."""
+        self._sent[tx_hash] = removed
 
     def take(self, pending: PendingBlock | None) -> list[EncodedLog]:
         """Returns the logs that are withdrawn now, newest first, and drops them.
@@ -37,9 +37,9 @@ class WithdrawnLogs:
         gone = [tx_hash for tx_hash in self._sent if tx_hash not in waiting]
         withdrawn: list[EncodedLog] = []
         for tx_hash in reversed(gone):
-            logs = self._sent.pop(tx_hash)
+            removed = self._sent.pop(tx_hash)
             if self.node.chain.locate(tx_hash) is None:
-                withdrawn += reversed(logs)
+                withdrawn += reversed(removed())
         return withdrawn
 
 

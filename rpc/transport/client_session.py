@@ -6,7 +6,7 @@ It communicates over a `Channel`: a WebSocket or a Unix socket.
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -18,21 +18,23 @@ from fastevm.rpc.dispatch.envelope import encode, encode_error
 from fastevm.rpc.dispatch.long_answer import LongAnswer
 from fastevm.rpc.dispatch.workers import released
 from fastevm.rpc.errors import RpcError, wire_error
+from fastevm.rpc.subscriptions.backlog import Parcel
 from fastevm.rpc.subscriptions.filter_quota import WATCH_SIZE
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.subscriptions.topics import TRANSACTION_INCLUSION, LastMessage, Topic
-from fastevm.rpc.transport.outbox import Frame, Outbox, OutboxOverflow
+from fastevm.rpc.transport.outbox import Entry, Frame, Outbox, OutboxOverflow
 from fastevm.rpc.transport.turns import LoopShare
 
 log: Final = logging.getLogger("fastevm.rpc")
 
 ID_BYTES: Final = 16
-FRAMES_IN_A_ROW: Final = 32  # frames sent before the loop serves other clients
+SEND_SIZE: Final = 1 << 15  # bytes of messages sent before the loop serves other clients
 # bytes; while a larger message is processed, no other message is read
 LARGE_MESSAGE: Final = 1024 * 1024
 # seconds to send the last answers to a client that has closed its sending side
 LAST_ANSWERS_SECONDS: Final = 5.0
 SLOW_READER: Final = "the client reads too slowly, {fullness}"
+SLOWEST: Final = "the queues of all clients are full"
 
 
 class Channel(Protocol):
@@ -44,8 +46,8 @@ class Channel(Protocol):
     def messages(self) -> AsyncIterator[bytes]:
         """Yield the client's messages, until it disconnects or breaks the protocol."""
 
-    async def send(self, frame: Frame) -> None:
-        """Send one message and wait until most is sent. Raises ConnectionError on disconnect."""
+    async def send(self, frames: Sequence[Frame]) -> None:
+        """Send messages and wait until most is sent. Raises ConnectionError on disconnect."""
 
 
 class Holder(Protocol):
@@ -69,14 +71,15 @@ class Subscription:
     def __init__(self, session: "Session", topic: Topic) -> None:
         self.session = session
         self.topic = topic
-        self._held: list[bytes] | None = []
+        self._held: list[Entry] | None = []
         self._held_size = 0
         self._overran = False
         self._newest = b""  # last inclusion message
         self.id = f"0x{int.from_bytes(os.urandom(ID_BYTES)):x}"
-        self._prefix = (
+        self._wrap = (
             b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"%b","result":'
-            % self.id.encode()
+            % self.id.encode(),
+            b"}}",
         )
 
     @property
@@ -85,45 +88,89 @@ class Subscription:
         return self.session.client
 
     def has_room(self) -> bool:
-        """Return whether `deliver` would accept a notification now."""
+        """Return whether `deliver` would accept notifications now."""
         outbox = self.session.outbox
         if self._held is not None:
             return len(self._held) < outbox.messages and self._held_size < outbox.size
         return not outbox.full
 
-    def deliver(self, payload: bytes) -> bool:
-        """Queue a notification; a full queue ends the subscription. Returns False if it ends."""
-        outbox = self.session.outbox
+    def deliver(self, messages: Sequence[bytes], parcel: Parcel | None = None) -> bool:
+        """Queue notifications as one entry; a full queue ends the subscription.
+
+        ``parcel`` counts the memory of messages that subscribers share. Returns False if the
+        subscription ends.
+        """
         if self.topic.kind == TRANSACTION_INCLUSION:
-            # the same inclusion may be found in the chain and then come as an event
-            if payload == self._newest:
+            messages = self._new_inclusions(messages)
+            if not messages:
                 return True
-            self._newest = payload
+        has_room = self.has_room()
         if self._held is not None:
-            fits = len(self._held) < outbox.messages and self._held_size < outbox.size
-            if fits:
-                self._held.append(payload)
-                self._held_size += len(payload)
-            self._overran |= not fits
-            return fits
-        if outbox.offer((self._prefix, payload, b"}}")):
-            if isinstance(payload, LastMessage):
-                self.session.forget(self)
+            if has_room:
+                self._held.append(self._entry(messages, parcel))
+                self._held_size += self._held[-1].size
+            self._overran |= not has_room
+            return has_room
+        if has_room:
+            self._queue(self._entry(messages, parcel))
             return True
-        self.close(SLOW_READER.format(fullness=outbox.fullness))
-        self.session.hub.metrics.add("subscriptions_closed_slow_total")
+        self._close_slow(self.session.outbox.fullness)
         return False
 
     def begin(self) -> None:
         """Deliver the first messages and the held notifications; later ones go into the queue."""
         held, self._held = self._held or [], None
         if self._overran:
-            self.close(SLOW_READER.format(fullness=self.session.outbox.fullness))
+            self._close_slow(self.session.outbox.fullness)
             return
+        # the same inclusion may be found in the chain and held
         self._newest = b""
-        for payload in (*self.topic.greetings(self.session.hub.node), *held):
-            if not self.deliver(payload) or isinstance(payload, LastMessage):
-                return
+        greetings = self.topic.greetings(self.session.hub.node)
+        entries = [self._entry(greetings, None), *held] if greetings else held
+        for entry in entries:
+            if self.topic.kind == TRANSACTION_INCLUSION:
+                entry.messages = self._new_inclusions(entry.messages)
+            if entry.messages and self.id in self.session.subscriptions:
+                if not self.session.outbox.full:
+                    self._queue(entry)
+                    continue
+                self._close_slow(self.session.outbox.fullness)
+            entry.release()
+
+    def _entry(self, messages: Sequence[bytes], parcel: Parcel | None) -> Entry:
+        return Entry(messages, wrap=self._wrap, reader=self, parcel=parcel)
+
+    def _new_inclusions(self, messages: Sequence[bytes]) -> list[bytes]:
+        """Return the inclusions that do not repeat the previous one, up to the last message."""
+        found: list[bytes] = []
+        for message in messages:
+            if message != self._newest and not isinstance(self._newest, LastMessage):
+                found.append(message)
+                self._newest = message
+        return found
+
+    def _queue(self, entry: Entry) -> None:
+        self.session.outbox.push(entry)
+        if isinstance(entry.messages[-1], LastMessage):
+            self.session.forget(self)
+
+    def drop(self) -> None:
+        """Remove the queued notifications and close: those of all clients need too much memory."""
+        self.discard_held()
+        self.session.outbox.drop(self)
+        if self.id in self.session.subscriptions:
+            self._close_slow(SLOWEST)
+
+    def discard_held(self) -> None:
+        """Drop the notifications held until `begin`, which then closes the subscription."""
+        if self._held:
+            for entry in self._held:
+                entry.release()
+            self._held, self._overran = [], True
+
+    def _close_slow(self, fullness: str) -> None:
+        self.close(SLOW_READER.format(fullness=fullness))
+        self.session.hub.metrics.add("subscriptions_closed_slow_total")
 
     def close(self, cause: str) -> None:
         """End the subscription and send the client the reason."""
@@ -134,7 +181,7 @@ class Subscription:
             "error": wire_error(error, self.session.dispatcher.context.dialect),
         }
         notice = {"jsonrpc": "2.0", "method": "eth_subscription", "params": params}
-        self.session.outbox.push((encode(notice),))
+        self.session.outbox.push(Entry((encode(notice),)))
 
 
 class SessionRequest(Struct):
@@ -239,6 +286,7 @@ class Session:
         if self.subscriptions.pop(subscription.id, None) is not None:
             self.hub.room.give_back(self.client, WATCH_SIZE + subscription.topic.memory)
         self.hub.unsubscribe(subscription.topic, subscription)
+        subscription.discard_held()
 
     async def _read(self, sender: asyncio.Task[None]) -> None:
         async for body in self.channel.messages():
@@ -252,7 +300,7 @@ class Session:
         if self.channel.listens_on:
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=LAST_ANSWERS_SECONDS)
-            self.outbox.push(())  # makes the sender end
+            self.outbox.end()
             await asyncio.wait((sender,))
 
     def _count(self, task: "asyncio.Task[None]", body: bytes) -> None:
@@ -271,7 +319,7 @@ class Session:
             answer = await self._whole(answer)
         try:
             if answer:
-                await self.outbox.put((answer,))
+                await self.outbox.put(answer)
         except OutboxOverflow:
             self.cut()
             return
@@ -297,14 +345,10 @@ class Session:
             log.error("a message over WebSocket got no answer", exc_info=task.exception())
 
     async def _send(self) -> None:
-        sent = 0
-        while True:
-            frame = await self.outbox.take()
-            if not frame:
-                return
+        while frames := await self.outbox.take(SEND_SIZE):
             try:
                 async with asyncio.timeout(self.limits.socket_send_time):
-                    await self.channel.send(frame)
+                    await self.channel.send(frames)
             except TimeoutError:
                 self.hub.metrics.add("sockets_cut_off_total")
                 self.cut_off = True
@@ -313,6 +357,6 @@ class Session:
             except ConnectionError as error:
                 released(error)
                 return
-            sent += 1
-            if sent % FRAMES_IN_A_ROW == 0:
+            del frames
+            if len(self.outbox):
                 await asyncio.sleep(0)

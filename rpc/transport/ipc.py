@@ -8,7 +8,7 @@ Host names, origins and keys do not apply.
 import asyncio
 import errno
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
@@ -141,9 +141,9 @@ class IpcChannel:
             self.writer.transport.pause_reading()  # type: ignore[attr-defined]
         self.reader.feed_eof()
 
-    async def send(self, frame: Frame) -> None:
-        """Send one message as a line."""
-        self.writer.writelines((*frame, LINE_END))
+    async def send(self, frames: Sequence[Frame]) -> None:
+        """Send each message as a line."""
+        self.writer.writelines([part for frame in frames for part in (*frame, LINE_END)])
         await self.writer.drain()
 
     def refuse(self, fault: str) -> None:

@@ -1,15 +1,68 @@
-"""The queue of messages to one connection, bounded in messages and bytes."""
+"""The queue of messages to one connection, bounded in entries and bytes."""
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
+from typing import Final
 
+from fastevm.rpc.subscriptions.backlog import Parcel, Reader
 from fastevm.rpc.traffic import Holding
 
 Frame = tuple[bytes, ...]  # the parts of one message; connections may share parts
+ENTRY_MEMORY: Final = 256  # bytes of an entry of the queue, without its messages
 
 
 class OutboxOverflow(Exception):
     """Too many bytes are queued for a client."""
+
+
+class Entry:
+    """Messages that are queued together: an answer, or the notifications about one event.
+
+    ``size``: bytes of memory that only this queue holds. The messages of a ``parcel`` are shared
+    with other queues and count in the parcel. ``wrap``: the bytes before and after each message.
+    """
+
+    __slots__ = ("messages", "parcel", "reader", "sent", "size", "wrap")
+
+    def __init__(
+        self,
+        messages: Sequence[bytes],
+        *,
+        wrap: tuple[bytes, bytes] | None = None,
+        reader: Reader | None = None,
+        parcel: Parcel | None = None,
+    ) -> None:
+        self.messages = messages
+        self.wrap = wrap
+        self.reader = reader
+        self.parcel = parcel
+        self.sent = 0  # messages already taken
+        self.size = ENTRY_MEMORY + (0 if parcel is not None else sum(map(len, messages)))
+        if parcel is not None and reader is not None:
+            parcel.hold(reader)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all messages were taken."""
+        return self.sent >= len(self.messages)
+
+    def move(self, frames: list[Frame], size: int) -> int:
+        """Append the next frames, of about ``size`` bytes, at least one. Returns their bytes."""
+        moved, wrap = 0, self.wrap
+        around = 0 if wrap is None else len(wrap[0]) + len(wrap[1])
+        messages = self.messages
+        while moved < size and self.sent < len(messages):
+            message = messages[self.sent]
+            frames.append((message,) if wrap is None else (wrap[0], message, wrap[1]))
+            moved += len(message) + around
+            self.sent += 1
+        return moved
+
+    def release(self) -> None:
+        """Stop counting shared messages for the reader."""
+        if self.parcel is not None and self.reader is not None:
+            self.parcel.release(self.reader)
 
 
 class Outbox:
@@ -18,7 +71,7 @@ class Outbox:
     Answers wait while the queue is full (``put``): a client that does not read them gets no more
     answers computed. Notifications do not wait (``offer``), because one slow reader must not delay
     the producer. Waiting answers count: `OutboxOverflow` is raised above ``hard_size``, unless
-    nothing else is queued. ``holding`` counts the memory of all messages.
+    nothing else is queued. ``holding`` counts the memory of all messages that are not shared.
     """
 
     def __init__(
@@ -34,30 +87,32 @@ class Outbox:
         self.hard_size = hard_size
         self.holding = holding
         self._waiting = 0  # bytes of answers that wait for space in the queue
-        self._frames: deque[Frame] = deque()
+        self._entries: deque[Entry] = deque()
         self._bytes = 0
+        self._ends = False
         self._filled = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
 
     def __len__(self) -> int:
-        return len(self._frames)
+        return len(self._entries)
 
     @property
     def full(self) -> bool:
         """Whether the queue is full."""
-        return len(self._frames) >= self.messages or self._bytes >= self.size
+        return len(self._entries) >= self.messages or self._bytes >= self.size
 
     @property
     def fullness(self) -> str:
         """Which limit the queue has reached, as a text for the client."""
-        if len(self._frames) >= self.messages:
+        if len(self._entries) >= self.messages:
             return f"its queue of {self.messages} messages is full"
         return f"its queue of {self.size} bytes is full"
 
-    async def put(self, frame: Frame) -> None:
-        """Add a message; waits while the queue is full. Raises `OutboxOverflow`."""
-        size = sum(map(len, frame))
+    async def put(self, answer: bytes) -> None:
+        """Add an answer; waits while the queue is full. Raises `OutboxOverflow`."""
+        entry = Entry((answer,))
+        size = entry.size
         held = self._bytes + self._waiting
         if held and held + size > self.hard_size:
             raise OutboxOverflow
@@ -70,41 +125,68 @@ class Outbox:
         finally:
             self._waiting -= size
             self._count()
-        self.push(frame)
+        self.push(entry)
 
     def clear(self) -> None:
         """Drop the queued messages."""
-        self._frames.clear()
+        for entry in self._entries:
+            entry.release()
+        self._entries.clear()
         self._bytes = 0
         self._count()
 
-    def offer(self, frame: Frame) -> bool:
-        """Add a message unless the queue is full. Returns whether it was added."""
-        if self.full:
-            return False
-        self.push(frame)
-        return True
-
-    def push(self, frame: Frame) -> None:
-        """Add a message even to a full queue: the last message to a subscriber."""
-        size = sum(map(len, frame))
-        self._frames.append(frame)
-        self._bytes += size
-        self._count()
-        self._filled.set()
-
-    async def take(self) -> Frame:
-        """Remove the oldest message; waits for one."""
-        while not self._frames:
-            self._filled.clear()
-            await self._filled.wait()
-        frame = self._frames.popleft()
-        size = sum(map(len, frame))
-        self._bytes -= size
+    def drop(self, reader: Reader) -> None:
+        """Drop the queued messages of a reader."""
+        kept: deque[Entry] = deque()
+        for entry in self._entries:
+            if entry.reader is reader:
+                entry.release()
+                self._bytes -= entry.size
+            else:
+                kept.append(entry)
+        self._entries = kept
         self._count()
         if not self.full:
             self._room.set()
-        return frame
+
+    def offer(self, entry: Entry) -> bool:
+        """Add an entry unless the queue is full. Returns whether it was added."""
+        if self.full:
+            return False
+        self.push(entry)
+        return True
+
+    def push(self, entry: Entry) -> None:
+        """Add an entry even to a full queue: the last message to a subscriber."""
+        self._entries.append(entry)
+        self._bytes += entry.size
+        self._count()
+        self._filled.set()
+
+    def end(self) -> None:
+        """Let `take` return nothing after the queued messages."""
+        self._ends = True
+        self._filled.set()
+
+    async def take(self, size: int) -> list[Frame]:
+        """Remove the oldest messages, of about ``size`` bytes; waits for one. Empty at the end."""
+        while not self._entries:
+            if self._ends:
+                return []
+            self._filled.clear()
+            await self._filled.wait()
+        frames: list[Frame] = []
+        while self._entries and size > 0:
+            entry = self._entries[0]
+            size -= entry.move(frames, size)
+            if entry.is_done:
+                self._entries.popleft()
+                self._bytes -= entry.size
+                entry.release()
+        self._count()
+        if not self.full:
+            self._room.set()
+        return frames
 
     def _count(self) -> None:
         if self.holding is not None:

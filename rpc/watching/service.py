@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -52,7 +52,7 @@ class Subscriber(Protocol):
     @property
     def client(self) -> str: ...
     def has_room(self) -> bool: ...
-    def deliver(self, payload: bytes) -> bool: ...
+    def deliver(self, messages: Sequence[bytes]) -> bool: ...
     def close(self, cause: str) -> None: ...
 
 
@@ -265,7 +265,7 @@ class WatchService:
                 if standing.is_gone:
                     continue
                 if standing.subscriber.has_room():
-                    standing.subscriber.deliver(payload)
+                    standing.subscriber.deliver((payload,))
                     continue
                 standing.is_behind = True
                 standing.missed += 1

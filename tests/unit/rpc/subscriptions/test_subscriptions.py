@@ -477,42 +477,86 @@ async def test_new_transactions_with_their_outcome(harness: Harness) -> None:
 # --- who reads too slowly -----------------------------------------------------------------------
 
 
-async def test_a_full_queue_closes_the_subscription_and_says_why(make_harness: Any) -> None:
+MANY = 40_000  # logs of one transaction, about as many as 30 million gas pay for
+
+
+async def test_the_logs_of_one_transaction_close_no_subscription(make_harness: Any) -> None:
     harness = await make_harness(outbound_messages=5)
+    clients = [await harness.client() for _ in range(3)]
+    node = harness.node
+    for client in clients:
+        await client.subscribe("pendingLogs")
+        await client.subscribe("logs")
+    logs = [Log(A, (T1,), number.to_bytes(4, "big")) for number in range(MANY)]
+    node.publish(slice_of(node, 0, [receipt(*logs)], 1))
+    node.chain.move(block_on(node, node.chain.head, *logs))
+    for client in clients:
+        reported = await client.results(2 * MANY)
+        assert [int(entry["data"], 16) for entry in reported] == [*range(MANY)] * 2
+    assert harness.count("subscriptions_closed_slow_total") == 0
+    assert harness.count("notifications_total") == 6 * MANY
+    await eventually(lambda: harness.server.hub.backlog.used == 0)
+
+
+async def test_removed_logs_of_a_large_block_close_no_subscription(harness: Harness) -> None:
     client, node = await harness.client(), harness.node
-    subscription = await client.subscribe("pendingLogs")
-    # all messages of a slice come together, before the sender task runs
-    node.publish(slice_of(node, 1, [receipt(*[Log(A, (), b"x")] * 50)], 1))
-    reported = [await client.read() for _ in range(6)]
-    assert all("result" in message["params"] for message in reported[:5])
-    assert reported[5]["params"] == {
-        "subscription": subscription,
-        "error": {
-            "code": -32005,
-            "message": "subscription closed: the client reads too slowly, "
-            "its queue of 5 messages is full",
-        },
-    }
+    head = node.chain.head
+    logs = [Log(A, (T1,), number.to_bytes(4, "big")) for number in range(MANY)]
+    await client.subscribe("logs")
+    node.chain.move(block_on(node, head, *logs))
+    node.chain.move(block_on(node, head, *logs, extra=b"other"), remove=1)
+    reported = [int(entry["data"], 16) for entry in await client.results(3 * MANY)]
+    assert reported == [*range(MANY), *reversed(range(MANY)), *range(MANY)]
+
+
+async def test_a_burst_of_transactions_closes_no_subscription(make_harness: Any) -> None:
+    harness = await make_harness(outbound_messages=50)
+    client, node = await harness.client(), harness.node
+    await client.subscribe("newPendingTransactions")
+    await client.subscribe("newPendingTransactions", True)
+    for nonce in range(5_000):
+        node.take(transaction(nonce))
+    reported = await client.results(10_000)
+    assert sum(isinstance(entry, str) for entry in reported) == 5_000
+
+
+@pytest.mark.parametrize(
+    ("limits", "cause"),
+    [
+        ({"outbound_messages": 5}, "its queue of 5 messages is full"),
+        ({"outbound_size": 1_000}, "its queue of 1000 bytes is full"),
+        ({"notifications_size": 1_000_000}, "the queues of all clients are full"),
+    ],
+    ids=["messages", "bytes", "all"],
+)
+async def test_a_full_queue_closes_the_subscription_and_says_why(
+    make_harness: Any, limits: dict[str, int], cause: str
+) -> None:
+    harness = await make_harness(**limits, socket_send_time=60)
+    good, bad = await two_readers(harness)
+    hub = harness.server.hub
+    index = 0
+    while hub.subscriptions == 2:
+        assert await tell_much(harness, index, good) == 10
+        index += 1
     assert harness.count("subscriptions_closed_slow_total") == 1
-    assert harness.count("notifications_total") == 5
-    assert harness.count("notifications_dropped_total") == 45
-    assert await client.result("eth_unsubscribe", subscription) is False
-    assert harness.server.hub.subscriptions == 0
-
-
-async def test_a_queue_that_is_full_by_its_size_says_so(make_harness: Any) -> None:
-    harness = await make_harness(outbound_size=5_000)
-    client, node = await harness.client(), harness.node
-    await client.subscribe("pendingLogs")
-    node.publish(slice_of(node, 1, [receipt(*[Log(A, (), b"x")] * 50)], 1))
-    reported = await client.read()
+    assert hub.backlog.used <= max(hub.backlog.limit, 2**20)
+    bad.socket._conn.transport.resume_reading()
+    reported = await bad.read()
     while "result" in reported["params"]:
-        reported = await client.read()
-    assert reported["params"]["error"]["message"].endswith("its queue of 5000 bytes is full")
+        reported = await bad.read()
+    assert reported["params"]["error"] == {
+        "code": -32005,
+        "message": f"subscription closed: the client reads too slowly, {cause}",
+    }
+    name = reported["params"]["subscription"]
+    assert await bad.result("eth_unsubscribe", name) is False
+    assert await tell_much(harness, index, good) == 10
+    await eventually(lambda: hub.backlog.used == 0)
 
 
 async def test_one_who_stops_reading_does_not_slow_the_other(make_harness: Any) -> None:
-    harness = await make_harness(outbound_messages=200, socket_send_time=60)
+    harness = await make_harness(outbound_messages=20, socket_send_time=60)
     good, _ = await two_readers(harness)
     received = 0
     for index in range(120):

@@ -21,7 +21,7 @@ from fastevm.rpc.traffic import TrafficBudget
 from fastevm.rpc.transport import connection as connections
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.client_session import Session
-from fastevm.rpc.transport.outbox import Outbox, OutboxOverflow
+from fastevm.rpc.transport.outbox import ENTRY_MEMORY, Entry, Outbox, OutboxOverflow
 from fastevm.rpc.transport.server import Listener, Server
 from tests.max_wait import MAX_WAIT
 from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
@@ -482,22 +482,24 @@ async def test_a_socket_that_asks_for_more_than_it_reads_is_cut_off(make: Make) 
 
 
 async def test_one_answer_may_be_larger_than_the_queue() -> None:
-    budget = TrafficBudget(100)
+    budget = TrafficBudget(10_000)
     holding = budget.holding("client")
-    outbox = Outbox(messages=4, size=8, hard_size=10, holding=holding)
-    await outbox.put((b"x" * 50,))
+    outbox = Outbox(
+        messages=4, size=8 + ENTRY_MEMORY, hard_size=10 + 2 * ENTRY_MEMORY, holding=holding
+    )
+    await outbox.put(b"x" * 50)
     with pytest.raises(OutboxOverflow):
-        await outbox.put((b"x",))
-    assert budget.used == 50
-    assert await outbox.take() == (b"x" * 50,)
+        await outbox.put(b"x" * (ENTRY_MEMORY + 1))
+    assert budget.used == 50 + ENTRY_MEMORY
+    assert await outbox.take(1) == [(b"x" * 50,)]
     assert budget.used == 0
-    await outbox.put((b"x" * 8,))
-    waiting = asyncio.create_task(outbox.put((b"12",)))
+    await outbox.put(b"x" * 8)
+    waiting = asyncio.create_task(outbox.put(b"12"))
     await asyncio.sleep(0)
-    assert budget.used == 10 and not outbox.offer((b"3",))
+    assert budget.used == 10 + 2 * ENTRY_MEMORY and not outbox.offer(Entry((b"3",)))
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    assert budget.used == 8
+    assert budget.used == 8 + ENTRY_MEMORY
     outbox.clear()
     assert budget.used == 0
 
