@@ -44,6 +44,7 @@ LOG_CHOICES_LIMIT: Final = 1000  # addresses, or topics of one position, of a lo
 class Limits(Struct, frozen=True, kw_only=True):
     """The limits that an operator may set. Sizes are in bytes, times in seconds."""
 
+    # of an HTTP body (413 if it is larger) and of a WebSocket message (close code 1009)
     body_size: int = 5 * 1024 * 1024
     batch_items: int = 1000
     batch_response_size: int = 25_000_000

@@ -35,9 +35,9 @@ from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.terminal.terminal import Terminal
 from fastevm.rpc.traffic import TrafficBudget
 from fastevm.rpc.transport.access import DEFAULT_ACCESS, OPEN_NAMESPACES, Access, known_namespaces
-from fastevm.rpc.transport.aiohttp_app import AiohttpApp
 from fastevm.rpc.transport.connection import HttpListener
 from fastevm.rpc.transport.ipc import IpcListener, IpcServer
+from fastevm.rpc.transport.lazy_app import LazyApp
 from fastevm.rpc.transport.routes import ACCEPTED_TYPES, JSON_TYPE, Routes
 from fastevm.rpc.transport.turns import Turns
 from fastevm.tracing import SpoolQuota
@@ -227,7 +227,7 @@ class Server:
         context = self._context(listener, served)
         dispatcher = self._dispatcher(context, openly)
         guarded = None if access.keys is None else self._dispatcher(context, served)
-        app = AiohttpApp(
+        app = LazyApp(
             lambda module: module.Endpoint(
                 dispatcher, access, guarded=guarded, routes=routes, turns=self.turns
             ).runner(KEEPALIVE, SHUTDOWN_TIME),
@@ -315,7 +315,7 @@ class OpenListener(Struct):
 
     server: asyncio.Server
     http: HttpListener
-    app: AiohttpApp
+    app: LazyApp
     dispatchers: list[Dispatcher]
 
     async def close(self) -> None:

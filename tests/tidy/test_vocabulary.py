@@ -25,7 +25,7 @@ REPLACED = {
 }
 # Words that are good English but no names of files.
 NO_FILE_NAMES = {
-    "behind": "aiohttp_app",
+    "behind": "lazy_app",
     "chunk": "results",
     "entry": "block_entry",
     "ground": "base_block",

@@ -2,11 +2,11 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from fastevm.simulate.watch.change cimport Change
-from fastevm.simulate.watch.lane cimport Lane
+from fastevm.simulate.watch.base_comparison cimport BaseComparison
 from fastevm.simulate.watch.program cimport QuestionReader
 from fastevm.simulate.watch.question cimport Question
 from fastevm.simulate.watch.question_runner cimport Outcome, QuestionRunner
-from fastevm.simulate.watch.standing cimport Standing
+from fastevm.simulate.watch.question_list cimport QuestionList
 
 
 # Questions to run on one base. Workers take the questions from a job in order.
@@ -27,9 +27,9 @@ cdef class Worker:
 
 
 cdef class Engine:
-    cdef Standing standing
-    cdef readonly Lane own
-    cdef readonly Lane next
+    cdef QuestionList questions
+    cdef readonly BaseComparison own
+    cdef readonly BaseComparison next
     cdef QuestionReader reader
     cdef readonly dict positions    # id -> position
     cdef list payloads              # position -> the question as the user passed it, pickled
@@ -49,7 +49,7 @@ cdef class Engine:
     cdef Question* question_at(self, uint32_t position) except NULL
     cdef tuple read(self, Question* q, object question, bint own)
     cdef void unwait(self, uint32_t position) noexcept
-    cdef Lane lane_of(self, const Question* q)
+    cdef BaseComparison comparison_of(self, const Question* q)
     cdef bint register(self, Question* q, Outcome* out) noexcept nogil
     cdef void take_over(self, Outcome* out) noexcept nogil
     cdef int bury(self, uint32_t position) except -1

@@ -35,7 +35,7 @@ from fastevm.simulate.watch.index cimport (
     READ_BASE,
     Read,
 )
-from fastevm.simulate.watch.lane cimport Lane
+from fastevm.simulate.watch.base_comparison cimport BaseComparison
 from fastevm.simulate.watch.program cimport (
     AS_CHAIN,
     NEXT_BLOCK,
@@ -56,14 +56,14 @@ from fastevm.simulate.watch.question_runner cimport (
     QuestionRunner,
     outcome_free,
 )
-from fastevm.simulate.watch.standing cimport (
+from fastevm.simulate.watch.question_list cimport (
     NO_POSITION,
-    Standing,
+    QuestionList,
     question_free,
-    standing_add,
-    standing_close,
-    standing_remove,
-    standing_wait_again,
+    question_list_add,
+    question_list_close,
+    question_list_remove,
+    question_list_wait_again,
 )
 
 import pickle
@@ -185,30 +185,30 @@ cdef class Engine:
     """Keeps questions with their reads and answers. See `fastevm.simulate.Watch`."""
 
     def __cinit__(self) -> None:
-        self.own, self.next = Lane(is_own=True), Lane(is_own=False)
-        self.own.state.standing = self.next.state.standing = &self.standing
-        self.own.state.index.context = self.next.state.index.context = &self.standing
+        self.own, self.next = BaseComparison(is_own=True), BaseComparison(is_own=False)
+        self.own.state.questions = self.next.state.questions = &self.questions
+        self.own.state.index.context = self.next.state.index.context = &self.questions
         self.reader = question_reader()
         self.positions, self.kept, self.faults, self.errors = {}, {}, {}, {}
         self.chains, self.views = {}, {}
         self.payloads, self.graves = [], []
 
     def __dealloc__(self) -> None:
-        standing_close(&self.standing)
+        question_list_close(&self.questions)
 
     # ------------------------------------------------------------------------------------------
     # questions
 
     cdef Question* question(self, object id) except NULL:
-        return self.standing.items[<uint32_t>self.positions[id]]
+        return self.questions.items[<uint32_t>self.positions[id]]
 
     cdef Question* question_at(self, uint32_t position) except NULL:
         """Returns the question at a position. Raises IndexError if there is none."""
-        if position >= self.standing.count or self.standing.items[position] == NULL:
+        if position >= self.questions.count or self.questions.items[position] == NULL:
             raise IndexError("there is no question at this position")
-        return self.standing.items[position]
+        return self.questions.items[position]
 
-    cdef Lane lane_of(self, const Question* q):
+    cdef BaseComparison comparison_of(self, const Question* q):
         return self.next if q.block_choice == NEXT_BLOCK else self.own
 
     def add(
@@ -221,7 +221,7 @@ cdef class Engine:
             raise MemoryError
         try:
             kept, faults, error = self.read(q, question, own)
-            position = standing_add(&self.standing, q)
+            position = question_list_add(&self.questions, q)
             if position == NO_POSITION:
                 raise MemoryError
         except BaseException:
@@ -235,9 +235,9 @@ cdef class Engine:
         self.payloads[position] = payload
         self.positions[q.id] = position
         q.has_error = error is not None
-        self.standing.bytes += sizeof(Question) + len(payload)
+        self.questions.bytes += sizeof(Question) + len(payload)
         if q.program != NULL:
-            self.standing.bytes += q.program.size
+            self.questions.bytes += q.program.size
         for values, value in (
             (self.kept, kept), (self.faults, faults), (self.errors, error), (self.views, view)
         ):
@@ -295,8 +295,8 @@ cdef class Engine:
                 continue
             found.append(id)
             position = at
-            self.standing.items[position].id = 0
-            if self.standing.items[position].block_choice == NEXT_BLOCK:
+            self.questions.items[position].id = 0
+            if self.questions.items[position].block_choice == NEXT_BLOCK:
                 self.next_count -= 1
             else:
                 self.own_count -= 1
@@ -307,15 +307,15 @@ cdef class Engine:
         return found
 
     cdef int bury(self, uint32_t position) except -1:
-        cdef Question* q = self.standing.items[position]
-        cdef Lane lane = self.lane_of(q)
+        cdef Question* q = self.questions.items[position]
+        cdef BaseComparison comparison = self.comparison_of(q)
         reads, q.reads = q.reads, NULL
-        self.standing.bytes -= sizeof(Question) + len(self.payloads[position])
+        self.questions.bytes -= sizeof(Question) + len(self.payloads[position])
         if q.program != NULL:
-            self.standing.bytes -= q.program.size
+            self.questions.bytes -= q.program.size
         if q.answer != NULL:
-            self.standing.bytes -= sizeof(Answer) + answer_size(q.answer)
-        lane.forget(reads)
+            self.questions.bytes -= sizeof(Answer) + answer_size(q.answer)
+        comparison.forget(reads)
         PyMem_RawFree(reads)
         self.payloads[position] = None
         for values in (self.kept, self.faults, self.errors, self.chains, self.views):
@@ -323,12 +323,12 @@ cdef class Engine:
         # A position in the list of waiting questions must not be used for another question.
         if q.waits:
             self.unwait(position)
-        standing_remove(&self.standing, position)
+        question_list_remove(&self.questions, position)
         return 0
 
     cdef void unwait(self, uint32_t position) noexcept:
         """Removes a question from the list of waiting questions."""
-        cdef Standing* s = &self.standing
+        cdef QuestionList* s = &self.questions
         cdef uint32_t i
         for i in range(s.waiting_count):
             if s.waiting[i] == position:
@@ -346,19 +346,19 @@ cdef class Engine:
     @property
     def waiting(self) -> int:
         """Returns the number of questions that wait to run."""
-        return self.standing.waiting_count
+        return self.questions.waiting_count
 
     @property
     def memory(self) -> int:
         """Returns the memory of questions, reads, answers and indexes in bytes."""
         return (
-            self.standing.bytes + self.own.memory + self.next.memory
+            self.questions.bytes + self.own.memory + self.next.memory
             + (self.own.reads + self.next.reads) * sizeof(uint32_t)
         )
 
     def begin(self, uint64_t sequence) -> None:
         """Starts the comparison with the next base, which has the number ``sequence``."""
-        self.standing.sequence = sequence
+        self.questions.sequence = sequence
 
     def job(self, budget: float | None) -> Job:
         """Returns a job with all waiting questions, in the order in which they run.
@@ -366,7 +366,7 @@ cdef class Engine:
         ``budget``: seconds after which workers stop taking questions; None: no limit.
         """
         cdef Job job = Job.__new__(Job)
-        cdef Standing* s = &self.standing
+        cdef QuestionList* s = &self.questions
         cdef Question* q
         cdef uint32_t i, chains = 0
         cdef size_t at, count = 0
@@ -421,7 +421,7 @@ cdef class Engine:
                 self.take_over(&job.outcomes[i])
         for i in range(job.count):
             out = &job.outcomes[i]
-            if out.state == PUBLISHED or self.standing.items[out.question].id == 0:
+            if out.state == PUBLISHED or self.questions.items[out.question].id == 0:
                 continue          # nothing to report, or removed meanwhile
             made += 1
             if made % GIL_ITEMS == 0:
@@ -448,7 +448,7 @@ cdef class Engine:
 
     cdef void take_over(self, Outcome* out) noexcept nogil:
         """Takes over the reads and the answer of a run."""
-        cdef Standing* s = &self.standing
+        cdef QuestionList* s = &self.questions
         cdef Question* q = s.items[out.question]
         if q.id == 0 or (out.state != ANSWERED and out.state != REFUSED_RUN):
             return
@@ -474,7 +474,7 @@ cdef class Engine:
 
     cdef Change publish_one(self, Outcome* out, object base):
         cdef uint32_t position = out.question
-        cdef Question* q = self.standing.items[position]
+        cdef Question* q = self.questions.items[position]
         cdef uint32_t marks = out.marks
         error = None
         if out.state == STOPPED_RUN and out.is_late:
@@ -503,7 +503,7 @@ cdef class Engine:
         """Marks the answer as current. Returns a Change if the answer changed or was stale."""
         cdef bint was_reported = q.is_reported
         q.waits = q.is_reported = False
-        q.sequence = self.standing.sequence
+        q.sequence = self.questions.sequence
         if marks == 0:
             self.unchanged += 1
             if not was_reported:
@@ -516,7 +516,7 @@ cdef class Engine:
     def postpone(self, uint32_t position) -> None:
         """Lets a question that did not run wait again."""
         self.question_at(position)
-        if not standing_wait_again(&self.standing, position):
+        if not question_list_wait_again(&self.questions, position):
             raise MemoryError
 
     def publish_chain(self, uint32_t position, base: object, Results results) -> Change | None:
@@ -547,7 +547,7 @@ cdef class Engine:
 
     def end(self, base: object) -> list[Change]:
         """Ends a job. Returns changes for questions that became stale."""
-        cdef Standing* s = &self.standing
+        cdef QuestionList* s = &self.questions
         cdef Question* q
         cdef uint32_t i
         self.busy = False
@@ -566,9 +566,9 @@ cdef class Engine:
         """Returns the current answer to a question. ``bases`` maps a sequence to its `Base`."""
         cdef Question* q = self.question(id)
         cdef uint64_t sequence = q.sequence
-        cdef bint stale = q.waits and sequence != 0 and sequence != self.standing.sequence
+        cdef bint stale = q.waits and sequence != 0 and sequence != self.questions.sequence
         if not q.waits:
-            sequence = self.standing.sequence
+            sequence = self.questions.sequence
         position = self.positions[id]
         return change_of(
             q.id, q.priority, bases(sequence), stale, 0, q.answer, self.chains.get(position),
@@ -583,8 +583,8 @@ cdef class Engine:
         cdef Question* q
         questions = []
         for id, position in self.positions.items():
-            q = self.standing.items[<uint32_t>position]
-            reads = None if q.reads == NULL else self.lane_of(q).reads_of(q.reads)
+            q = self.questions.items[<uint32_t>position]
+            reads = None if q.reads == NULL else self.comparison_of(q).reads_of(q.reads)
             answer = None
             if q.answer != NULL:
                 answer = PyBytes_FromStringAndSize(
@@ -597,7 +597,7 @@ cdef class Engine:
         return {
             "layout": layout(),
             "last_id": self.last_id,
-            "sequence": self.standing.sequence,
+            "sequence": self.questions.sequence,
             "unchanged": self.unchanged,
             "questions": questions,
             "own": self.own.saved(),
@@ -613,7 +613,7 @@ cdef class Engine:
         cdef bint failed = False
         if saved["layout"] != layout():
             raise ValueError("this watch was pickled by another version of fastevm")
-        self.standing.sequence = saved["sequence"]
+        self.questions.sequence = saved["sequence"]
         self.unchanged = saved["unchanged"]
         for id, payload, priority, waits, is_reported, sequence, reads, packed, error, chain in (
             saved["questions"]
@@ -622,7 +622,7 @@ cdef class Engine:
             self.last_id = id - 1
             self.add(question, payload, priority, own, view)
             position = self.positions[id]
-            q = self.standing.items[position]
+            q = self.questions.items[position]
             q.is_reported, q.sequence = is_reported, sequence
             if not waits:
                 q.waits = False
@@ -639,11 +639,11 @@ cdef class Engine:
                 memcpy(answer, PyBytes_AS_STRING(packed), PyBytes_GET_SIZE(packed))
                 answer.references = 1
                 q.answer = answer
-                self.standing.bytes += PyBytes_GET_SIZE(packed)
+                self.questions.bytes += PyBytes_GET_SIZE(packed)
             if reads is not None:
                 memset(&out, 0, sizeof(Outcome))
                 read_saved(&out, reads)
-                failed = not self.lane_of(q).register(position, &out)
+                failed = not self.comparison_of(q).register(position, &out)
                 outcome_free(&out)
                 if failed:
                     raise MemoryError
@@ -653,7 +653,7 @@ cdef class Engine:
 
     def sequences(self) -> set[int]:
         """Returns the sequences of bases to which answers of waiting questions belong."""
-        cdef Standing* s = &self.standing
+        cdef QuestionList* s = &self.questions
         cdef uint32_t i
         return {s.items[s.waiting[i]].sequence for i in range(s.waiting_count)}
 
@@ -699,7 +699,7 @@ def layout() -> tuple[int, ...]:
 
 
 cdef int read_saved(Outcome* out, tuple reads) except -1:
-    """Fills in an outcome with the reads that `Lane.reads_of` returned."""
+    """Fills in an outcome with the reads that `BaseComparison.reads_of` returned."""
     cdef bytes records = reads[0]
     out.fingerprint[0], out.fingerprint[1] = 0, 0    # every process has its own seed
     out.oldest_hash, out.newest_hash = reads[1], reads[2]

@@ -9,7 +9,7 @@ cdef enum:
     PART_COUNT = 6            # buffers of `Results`
 
 
-# The reads of a question's last execution, as keys of the lane's index. Exact keys come first and
+# The reads of a question's last execution, as keys of the comparison's index. Exact keys come first and
 # are sorted; the few keys with thresholds follow.
 cdef struct Reads:
     uint64_t fingerprint[2]   # hash of all reads; if it is equal, the index needs no update

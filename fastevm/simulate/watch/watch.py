@@ -147,8 +147,8 @@ class Watch:
         self._is_closed = False
         self._process = os.getpid()
         self._view: StateView | None = None
-        self._stands: dict[bool, int] = {}  # lane -> sequence of its base
-        self._built: dict[bool, Any] = {}  # lane -> arguments of its runners
+        self._stands: dict[bool, int] = {}  # is_own -> sequence of the base
+        self._built: dict[bool, Any] = {}  # is_own -> arguments of the runners
         self._bases: dict[int, Base] = {}
         self._sequence = 0
         self._advances = self._touched = self._ran = self._kept = self._late = 0
@@ -330,9 +330,9 @@ class Watch:
         else:
             block = BaseBlock(view, self._options(view), balances=self.balances)
             base, layer, environment = block.base, block.layer, block.environment
-        lane = engine.own if own else engine.next
+        comparison = engine.own if own else engine.next
         with self._lock:
-            lane.move(layer, base, view.block_hash, environment)
+            comparison.move(layer, base, view.block_hash, environment)
         self._stands[own] = self._sequence
         self._built[own] = (view, base, layer, environment)
         for worker in self._workers:

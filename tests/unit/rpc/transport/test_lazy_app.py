@@ -13,7 +13,7 @@ import pytest
 from fastevm import simulate
 from fastevm.node import Mining, dev_node
 from fastevm.rpc.dialect import DIALECTS
-from fastevm.rpc.transport import aiohttp_app
+from fastevm.rpc.transport import lazy_app
 from fastevm.rpc.transport.server import Listener, Server
 from tests.max_wait import MAX_WAIT
 from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
@@ -29,7 +29,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LIFE = """
 import asyncio, sys
 from fastevm import node, simulate
-from fastevm.rpc.transport import aiohttp_app
+from fastevm.rpc.transport import lazy_app
 from fastevm import simulate
 from fastevm.node import Mining, dev_node
 from fastevm.rpc.dialect import DIALECTS
@@ -47,7 +47,7 @@ async def ask(server, request):
     return head.split()[1]
 
 async def main(requests):
-    aiohttp_app.LOAD_AFTER = 60.0
+    lazy_app.LOAD_AFTER = 60.0
     server = Server(node.dev_node(), simulate, [Listener(DIALECTS["preconf"], port=0)])
     await server.start()
     print(loaded())
@@ -115,8 +115,8 @@ class Loading:
 @pytest.fixture
 def loading(monkeypatch: pytest.MonkeyPatch) -> Loading:
     loading = Loading()
-    monkeypatch.setattr(aiohttp_app, "LOAD_AFTER", 60.0)
-    monkeypatch.setattr(aiohttp_app, "import_module", loading)
+    monkeypatch.setattr(lazy_app, "LOAD_AFTER", 60.0)
+    monkeypatch.setattr(lazy_app, "import_module", loading)
     return loading
 
 
@@ -219,8 +219,8 @@ async def test_a_failure_ends_who_waits_and_the_next_one_tries_again(
 async def test_it_is_loaded_before_anybody_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     loading = Loading()
     loading.go.set()
-    monkeypatch.setattr(aiohttp_app, "LOAD_AFTER", 0.01)
-    monkeypatch.setattr(aiohttp_app, "import_module", loading)
+    monkeypatch.setattr(lazy_app, "LOAD_AFTER", 0.01)
+    monkeypatch.setattr(lazy_app, "import_module", loading)
     listeners = [Listener(DIALECTS[name], port=0) for name in ("preconf", "geth")]
     server = Server(FakeNode(chain_of(3)), FakeSimulator(), listeners, threads=1)
     await server.start()
@@ -231,11 +231,11 @@ async def test_it_is_loaded_before_anybody_needs_it(monkeypatch: pytest.MonkeyPa
 async def test_a_node_that_mines_on_demand_does_not_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     loading, heard = Loading(), 0.0
     loading.go.set()
-    monkeypatch.setattr(aiohttp_app, "LOAD_AFTER", 0.0)
-    monkeypatch.setattr(aiohttp_app, "LOAD_BY", 0.0)
-    monkeypatch.setattr(aiohttp_app, "LOAD_UNHURRIED", 0.05)
-    monkeypatch.setattr(aiohttp_app, "import_module", loading)
-    app = aiohttp_app.AiohttpApp(lambda _: FakeRunner(), lambda: heard)
+    monkeypatch.setattr(lazy_app, "LOAD_AFTER", 0.0)
+    monkeypatch.setattr(lazy_app, "LOAD_BY", 0.0)
+    monkeypatch.setattr(lazy_app, "LOAD_UNHURRIED", 0.05)
+    monkeypatch.setattr(lazy_app, "import_module", loading)
+    app = lazy_app.LazyApp(lambda _: FakeRunner(), lambda: heard)
     began = heard = asyncio.get_running_loop().time()
     app.load_soon(hurries=False)
     await until(lambda: app.runner is not None)
@@ -248,9 +248,7 @@ async def test_only_a_node_with_slices_hurries(
     mines: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
-    monkeypatch.setattr(
-        aiohttp_app.AiohttpApp, "load_soon", lambda _, *, hurries: asked.append(hurries)
-    )
+    monkeypatch.setattr(lazy_app.LazyApp, "load_soon", lambda _, *, hurries: asked.append(hurries))
     node = dev_node(mining=Mining.INSTANT if mines else Mining.CADENCE)
     server = Server(node, simulate, [Listener(DIALECTS["geth"], port=0)], threads=1)
     await server.start()
@@ -264,18 +262,18 @@ async def test_it_is_not_loaded_between_requests(
 ) -> None:
     loading, asked, busy = Loading(), 0, True
     loading.go.set()
-    monkeypatch.setattr(aiohttp_app, "LOAD_AFTER", 0.001)
-    monkeypatch.setattr(aiohttp_app, "LOAD_BY", 60.0)
-    monkeypatch.setattr(aiohttp_app, "import_module", loading)
+    monkeypatch.setattr(lazy_app, "LOAD_AFTER", 0.001)
+    monkeypatch.setattr(lazy_app, "LOAD_BY", 60.0)
+    monkeypatch.setattr(lazy_app, "import_module", loading)
 
     def heard() -> float:
         nonlocal asked
         asked += 1
         return asyncio.get_running_loop().time() if busy else 0.0
 
-    app = aiohttp_app.AiohttpApp(lambda _: FakeRunner(), heard)
+    app = lazy_app.LazyApp(lambda _: FakeRunner(), heard)
     if ends != "the requests":
-        monkeypatch.setattr(aiohttp_app, "LOAD_BY", 0.0)
+        monkeypatch.setattr(lazy_app, "LOAD_BY", 0.0)
     app.load_soon()
     if ends == "the requests":
         await until(lambda: asked > 2)

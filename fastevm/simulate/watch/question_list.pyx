@@ -36,17 +36,17 @@ cdef void question_free(Question* q) noexcept nogil:
     PyMem_RawFree(q)
 
 
-cdef void standing_close(Standing* s) noexcept nogil:
+cdef void question_list_close(QuestionList* s) noexcept nogil:
     cdef uint32_t i
     for i in range(s.count):
         question_free(s.items[i])
     PyMem_RawFree(s.items)
     PyMem_RawFree(s.free)
     PyMem_RawFree(s.waiting)
-    memset(s, 0, sizeof(Standing))
+    memset(s, 0, sizeof(QuestionList))
 
 
-cdef uint32_t standing_add(Standing* s, Question* q) noexcept nogil:
+cdef uint32_t question_list_add(QuestionList* s, Question* q) noexcept nogil:
     cdef uint32_t position
     if not grow(<void**>&s.waiting, &s.waiting_capacity, s.waiting_count, sizeof(uint32_t)):
         return NO_POSITION
@@ -67,7 +67,7 @@ cdef uint32_t standing_add(Standing* s, Question* q) noexcept nogil:
     return position
 
 
-cdef void standing_remove(Standing* s, uint32_t position) noexcept nogil:
+cdef void question_list_remove(QuestionList* s, uint32_t position) noexcept nogil:
     question_free(s.items[position])
     s.items[position] = NULL
     # If memory is exhausted, the position stays unused until the watch is closed.
@@ -76,7 +76,7 @@ cdef void standing_remove(Standing* s, uint32_t position) noexcept nogil:
         s.free_count += 1
 
 
-cdef bint standing_wait_again(Standing* s, uint32_t position) noexcept nogil:
+cdef bint question_list_wait_again(QuestionList* s, uint32_t position) noexcept nogil:
     if not grow(<void**>&s.waiting, &s.waiting_capacity, s.waiting_count, sizeof(uint32_t)):
         return False
     s.waiting[s.waiting_count] = position
@@ -84,11 +84,11 @@ cdef bint standing_wait_again(Standing* s, uint32_t position) noexcept nogil:
     return True
 
 
-cdef bint standing_wait(Standing* s, uint32_t position) noexcept nogil:
+cdef bint question_list_wait(QuestionList* s, uint32_t position) noexcept nogil:
     cdef Question* q = s.items[position]
     if q == NULL or q.waits:
         return True
-    if not standing_wait_again(s, position):
+    if not question_list_wait_again(s, position):
         return False
     q.waits = True
     q.since = s.sequence

@@ -75,7 +75,7 @@ from fastevm.simulate.watch.index cimport (
 from fastevm.simulate.watch.program cimport NEXT_BLOCK
 from fastevm.simulate.watch.question cimport Question, Reads, reads_contain, threshold_of
 from fastevm.simulate.watch.question_runner cimport Outcome
-from fastevm.simulate.watch.standing cimport Standing, standing_wait
+from fastevm.simulate.watch.question_list cimport QuestionList, question_list_wait
 
 from fastevm.core.primitives.replace import replace
 from fastevm.core.state.remote import resolved
@@ -99,30 +99,30 @@ cdef inline bint is_wide(const Word* amount) noexcept nogil:
 
 cdef bint question_reads(void* context, uint32_t position, uint32_t key) noexcept nogil:
     """Whether a question reads a key, so that its entry in the index is no ghost."""
-    cdef const Standing* standing = <const Standing*>context
+    cdef const QuestionList* questions = <const QuestionList*>context
     cdef const Question* q = NULL
-    if position < standing.count:
-        q = standing.items[position]
+    if position < questions.count:
+        q = questions.items[position]
     return q != NULL and reads_contain(q.reads, key)
 
 
-cdef void key_changed(LaneState* lane, uint32_t at) noexcept nogil:
+cdef void key_changed(BaseComparisonState* comparison, uint32_t at) noexcept nogil:
     """Queues all questions that read the key."""
     cdef const Key* key
     cdef const uint32_t* ids
     cdef uint32_t i
     if at == NO_KEY:
         return
-    key = key_at(&lane.index, at)
+    key = key_at(&comparison.index, at)
     ids = key_questions(key)
-    lane.changed_keys += 1
+    comparison.changed_keys += 1
     for i in range(key.count):
-        if question_reads(lane.standing, ids[i], at):
-            if not standing_wait(lane.standing, ids[i]):
-                lane.failed = True
+        if question_reads(comparison.questions, ids[i], at):
+            if not question_list_wait(comparison.questions, ids[i]):
+                comparison.failed = True
 
 
-cdef void amount_changed(LaneState* lane, uint32_t at, const Word* amount) noexcept nogil:
+cdef void amount_changed(BaseComparisonState* comparison, uint32_t at, const Word* amount) noexcept nogil:
     """Queues the questions whose threshold is higher than the new amount."""
     cdef Key* key
     cdef const uint32_t* ids
@@ -132,20 +132,20 @@ cdef void amount_changed(LaneState* lane, uint32_t at, const Word* amount) noexc
     word_zero(&highest)
     if at == NO_KEY:
         return
-    key = key_at(&lane.index, at)
+    key = key_at(&comparison.index, at)
     if not word_lt(amount, &key.word):
         return
     ids = key_questions(key)
-    lane.changed_keys += 1
+    comparison.changed_keys += 1
     for i in range(key.count):
-        if not question_reads(lane.standing, ids[i], at):
+        if not question_reads(comparison.questions, ids[i], at):
             continue
-        needed = threshold_of(lane.standing.items[ids[i]].reads, at)
+        needed = threshold_of(comparison.questions.items[ids[i]].reads, at)
         if needed == NULL:
             continue
         if word_lt(amount, needed):
-            if not standing_wait(lane.standing, ids[i]):
-                lane.failed = True
+            if not question_list_wait(comparison.questions, ids[i]):
+                comparison.failed = True
         elif word_lt(&highest, needed):
             word_copy(&highest, needed)
     word_copy(&key.word, &highest)    # waiting questions raise it again after their run
@@ -173,7 +173,7 @@ cdef bint is_overflowing(const AccountData* a) noexcept nogil:
 
 
 cdef void compare_accounts(
-    LaneState* lane, const Address* address, const AccountData* a, bint in_a,
+    BaseComparisonState* comparison, const Address* address, const AccountData* a, bint in_a,
     const AccountData* b, bint in_b
 ) noexcept nogil:
     """Compares the fields of an account, each of which has its own key."""
@@ -184,13 +184,13 @@ cdef void compare_accounts(
         and memcmp(a.code_hash.b, b.code_hash.b, 32) == 0
     )
     if not same or (wide and not (same_balance and a.nonce == b.nonce)):
-        key_changed(lane, index_find(&lane.index, READ_ACCOUNT, address, NULL))
+        key_changed(comparison, index_find(&comparison.index, READ_ACCOUNT, address, NULL))
     if a.nonce != b.nonce:
-        key_changed(lane, index_find(&lane.index, READ_NONCE, address, NULL))
+        key_changed(comparison, index_find(&comparison.index, READ_NONCE, address, NULL))
     if not same_balance:
-        key_changed(lane, index_find(&lane.index, READ_BALANCE, address, NULL))
+        key_changed(comparison, index_find(&comparison.index, READ_BALANCE, address, NULL))
         amount_changed(
-            lane, index_find(&lane.index, READ_FUNDS, address, NULL), &b.balance
+            comparison, index_find(&comparison.index, READ_FUNDS, address, NULL), &b.balance
         )
 
 
@@ -207,27 +207,27 @@ cdef void read_leaf(const AccountLeaf* leaf, AccountData* out) noexcept nogil:
 
 
 cdef bint slot_differs(const Word* key, void* context) noexcept nogil:
-    cdef LaneState* lane = <LaneState*>context
-    key_changed(lane, index_find(&lane.index, READ_SLOT, lane.address, key))
+    cdef BaseComparisonState* comparison = <BaseComparisonState*>context
+    key_changed(comparison, index_find(&comparison.index, READ_SLOT, comparison.address, key))
     return True
 
 
 cdef bint account_differs(void* in_a, void* in_b, void* context) noexcept nogil:
-    cdef LaneState* lane = <LaneState*>context
+    cdef BaseComparisonState* comparison = <BaseComparisonState*>context
     cdef const AccountLeaf* a = <const AccountLeaf*>in_a
     cdef const AccountLeaf* b = <const AccountLeaf*>in_b
     cdef const Address* address = &a.address if a != NULL else &b.address
     cdef AccountData before, after
     memset(&before, 0, sizeof(before))
     memset(&after, 0, sizeof(after))
-    if index_find(&lane.index, READ_ACCOUNT, address, NULL) == NO_KEY:
+    if index_find(&comparison.index, READ_ACCOUNT, address, NULL) == NO_KEY:
         return True           # a question that reads a field or a slot also reads the account
     read_leaf(a, &before)
     read_leaf(b, &after)
-    compare_accounts(lane, address, &before, a != NULL, &after, b != NULL)
-    lane.address = address
+    compare_accounts(comparison, address, &before, a != NULL, &after, b != NULL)
+    comparison.address = address
     return word_map_differences(
-        a.storage if a != NULL else 0, b.storage if b != NULL else 0, slot_differs, lane
+        a.storage if a != NULL else 0, b.storage if b != NULL else 0, slot_differs, comparison
     )
 
 
@@ -271,7 +271,7 @@ cdef void value_of(const Reader* reader, const Key* key, KeptValue* out) noexcep
 
 
 cdef void compare_values(
-    LaneState* lane, const Reader* before, const KeptValue* kept, const Reader* after
+    BaseComparisonState* comparison, const Reader* before, const KeptValue* kept, const Reader* after
 ) noexcept nogil:
     """Compares each key's value with its value on the previous base, or with the kept value."""
     cdef const Key* key
@@ -279,8 +279,8 @@ cdef void compare_values(
     cdef uint32_t i
     memset(&old, 0, sizeof(old))
     memset(&new, 0, sizeof(new))
-    for i in range(lane.index.key_count):
-        key = key_at(&lane.index, i)
+    for i in range(comparison.index.key_count):
+        key = key_at(&comparison.index, i)
         if key.count == 0 or key.kind > READ_SLOT:
             continue
         if kept != NULL:
@@ -289,9 +289,9 @@ cdef void compare_values(
             value_of(before, key, &old)
         value_of(after, key, &new)
         if key.kind == READ_FUNDS:
-            amount_changed(lane, i, &new.value)
+            amount_changed(comparison, i, &new.value)
         elif old.marks != new.marks or new.marks & IS_WIDE or not word_eq(&old.value, &new.value):
-            key_changed(lane, i)
+            key_changed(comparison, i)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -339,20 +339,20 @@ cdef bint hashes_differ(
 
 
 cdef void compare_hashes(
-    LaneState* lane, uint32_t at, const BlockContext* a, const BlockContext* b
+    BaseComparisonState* comparison, uint32_t at, const BlockContext* a, const BlockContext* b
 ) noexcept nogil:
     cdef const Key* key
     cdef const uint32_t* ids
     cdef uint32_t i
     if at == NO_KEY:
         return
-    key = key_at(&lane.index, at)
+    key = key_at(&comparison.index, at)
     ids = key_questions(key)
     for i in range(key.count):
-        if question_reads(lane.standing, ids[i], at):
-            if hashes_differ(lane.standing.items[ids[i]].reads, a, b):
-                if not standing_wait(lane.standing, ids[i]):
-                    lane.failed = True
+        if question_reads(comparison.questions, ids[i], at):
+            if hashes_differ(comparison.questions.items[ids[i]].reads, a, b):
+                if not question_list_wait(comparison.questions, ids[i]):
+                    comparison.failed = True
 
 
 cdef uint32_t marks_that_differ(const BlockContext* a, const BlockContext* b) noexcept nogil:
@@ -377,7 +377,7 @@ cdef uint32_t marks_that_differ(const BlockContext* a, const BlockContext* b) no
 
 
 cdef void compare_member(
-    LaneState* lane, uint64_t before, uint64_t after, uint32_t least, uint32_t most
+    BaseComparisonState* comparison, uint64_t before, uint64_t after, uint32_t least, uint32_t most
 ) noexcept nogil:
     """Queues the questions for which the new value of the member is outside the compared bounds."""
     cdef Address nobody
@@ -386,7 +386,7 @@ cdef void compare_member(
     word_set(&amount, after if after < before else UINT64_MAX - after)
     if before != after:
         amount_changed(
-            lane, index_find(&lane.index, least if after < before else most, &nobody, NULL), &amount
+            comparison, index_find(&comparison.index, least if after < before else most, &nobody, NULL), &amount
         )
 
 
@@ -395,7 +395,7 @@ cdef inline uint64_t saturated(const Word* amount) noexcept nogil:
 
 
 cdef void compare_contexts(
-    LaneState* lane, const BlockContext* a, const BlockContext* b
+    BaseComparisonState* comparison, const BlockContext* a, const BlockContext* b
 ) noexcept nogil:
     cdef Address nobody
     cdef uint32_t marks = marks_that_differ(a, b)
@@ -404,25 +404,25 @@ cdef void compare_contexts(
     memset(&nobody, 0, sizeof(Address))
     if marks & READS_COINBASE:
         # The coinbase is warm (EIP-3651): reading the account of the new coinbase costs less gas.
-        key_changed(lane, index_find(&lane.index, READ_ACCOUNT, &b.coinbase, NULL))
+        key_changed(comparison, index_find(&comparison.index, READ_ACCOUNT, &b.coinbase, NULL))
     if marks & READS_GAS_LIMIT:
         word_set(&word, b.gas_limit)
         amount_changed(
-            lane, index_find(&lane.index, READ_GAS_LIMIT, &nobody, NULL), &word
+            comparison, index_find(&comparison.index, READ_GAS_LIMIT, &nobody, NULL), &word
         )
-    compare_member(lane, a.timestamp, b.timestamp, READ_TIMESTAMP_MIN, READ_TIMESTAMP_MAX)
+    compare_member(comparison, a.timestamp, b.timestamp, READ_TIMESTAMP_MIN, READ_TIMESTAMP_MAX)
     compare_member(
-        lane, visible_number(a), visible_number(b), READ_NUMBER_MIN, READ_NUMBER_MAX
+        comparison, visible_number(a), visible_number(b), READ_NUMBER_MIN, READ_NUMBER_MAX
     )
     compare_member(
-        lane, saturated(&a.base_fee), saturated(&b.base_fee), READ_BASE_FEE_MIN, READ_BASE_FEE_MAX
+        comparison, saturated(&a.base_fee), saturated(&b.base_fee), READ_BASE_FEE_MIN, READ_BASE_FEE_MAX
     )
     word_set(&word, READS_BLOCK_HASH)
-    compare_hashes(lane, index_find(&lane.index, READ_ENVIRONMENT, &nobody, &word), a, b)
+    compare_hashes(comparison, index_find(&comparison.index, READ_ENVIRONMENT, &nobody, &word), a, b)
     while marks:
         if marks & mark:
             word_set(&word, mark)
-            key_changed(lane, index_find(&lane.index, READ_ENVIRONMENT, &nobody, &word))
+            key_changed(comparison, index_find(&comparison.index, READ_ENVIRONMENT, &nobody, &word))
             marks ^= mark
         mark <<= 1
 
@@ -439,7 +439,7 @@ cdef bint same_rules(object a, object b) except -1:
     return a is b or (a.name == b.name and a.packed() == b.packed())
 
 
-cdef class Lane:
+cdef class BaseComparison:
     """The base on which some of the questions run, and the index of the values they read."""
 
     def __cinit__(self, *, bint is_own) -> None:
@@ -543,12 +543,12 @@ cdef class Lane:
             compare_values(&self.state, &self.before, self.kept, &self.after)
 
     cdef int wait_for_all(self) except -1:
-        """Queues every question of this lane."""
-        cdef Standing* standing = self.state.standing
+        """Queues every question of this comparison."""
+        cdef QuestionList* questions = self.state.questions
         cdef uint32_t i
-        for i in range(standing.count):
-            if standing.items[i] != NULL and (standing.items[i].block_choice == NEXT_BLOCK) != self.is_own:
-                if not standing_wait(standing, i):
+        for i in range(questions.count):
+            if questions.items[i] != NULL and (questions.items[i].block_choice == NEXT_BLOCK) != self.is_own:
+                if not question_list_wait(questions, i):
                     raise MemoryError
         self.state.failed = False
         return 0
@@ -648,7 +648,7 @@ cdef class Lane:
                 word_copy(&key.word, &reads.thresholds[i])
 
     cdef bint register(self, uint32_t position, Outcome* out) noexcept nogil:
-        cdef Question* q = self.state.standing.items[position]
+        cdef Question* q = self.state.questions.items[position]
         cdef Reads* old = q.reads
         cdef Reads* made
         cdef const Read* read

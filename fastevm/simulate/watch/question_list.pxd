@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from fastevm.simulate.watch.question cimport Question
 
 
-cdef struct Standing:
+cdef struct QuestionList:
     Question** items          # NULL: the position is free
     uint32_t count            # positions in the array, including free positions
     uint32_t capacity
@@ -18,16 +18,16 @@ cdef struct Standing:
     uint64_t bytes            # memory of questions, programs, reads and answers
 
 
-cdef void standing_close(Standing* s) noexcept nogil
+cdef void question_list_close(QuestionList* s) noexcept nogil
 # Adds a question, which waits to run. Returns its position; NO_POSITION if memory is exhausted.
-cdef uint32_t standing_add(Standing* s, Question* q) noexcept nogil
+cdef uint32_t question_list_add(QuestionList* s, Question* q) noexcept nogil
 # Frees a question and its position.
-cdef void standing_remove(Standing* s, uint32_t position) noexcept nogil
+cdef void question_list_remove(QuestionList* s, uint32_t position) noexcept nogil
 # Adds a question to the waiting list. Its answer, if any, was last valid on the previous base.
 # Returns False if memory is exhausted.
-cdef bint standing_wait(Standing* s, uint32_t position) noexcept nogil
+cdef bint question_list_wait(QuestionList* s, uint32_t position) noexcept nogil
 # Adds a question to the waiting list again that was in a job and did not run.
-cdef bint standing_wait_again(Standing* s, uint32_t position) noexcept nogil
+cdef bint question_list_wait_again(QuestionList* s, uint32_t position) noexcept nogil
 cdef void question_free(Question* q) noexcept nogil
 
 

@@ -9,7 +9,7 @@ from fastevm.core.state.reader cimport Reader
 from fastevm.simulate.watch.index cimport ReadIndex
 from fastevm.simulate.watch.question cimport Question, Reads
 from fastevm.simulate.watch.question_runner cimport Outcome
-from fastevm.simulate.watch.standing cimport Standing
+from fastevm.simulate.watch.question_list cimport QuestionList
 
 
 # The value of a key on the base of a watch that was pickled: the base itself is not pickled.
@@ -18,16 +18,16 @@ cdef struct KeptValue:
     uint32_t marks
 
 
-cdef struct LaneState:
+cdef struct BaseComparisonState:
     ReadIndex index
-    Standing* standing
+    QuestionList* questions
     bint failed               # memory was exhausted during a comparison
     uint64_t changed_keys     # number of keys that changed in the last comparison
     const Address* address    # the account whose slots are being compared
 
 
-cdef class Lane:
-    cdef LaneState state
+cdef class BaseComparison:
+    cdef BaseComparisonState state
     cdef bint is_own                # questions run in the base's own block (eth_call, chains)
     cdef readonly Layer layer       # None: no base yet
     cdef readonly object base       # the view, with rules and ancestors of the questions' block

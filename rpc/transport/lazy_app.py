@@ -22,7 +22,7 @@ MODULE: Final = "fastevm.rpc.transport.app"  # imports aiohttp and its dependenc
 log: Final = logging.getLogger("fastevm.rpc")
 
 
-class AiohttpApp:
+class LazyApp:
     """The aiohttp server of one listener, or None until it is imported.
 
     ``make(module)``: returns the runner of the application; ``module`` is `MODULE`. ``heard()``:
@@ -101,7 +101,7 @@ class AiohttpApp:
 class WaitingProtocol(asyncio.Protocol):
     """Stands in for aiohttp's protocol until it is imported; reading pauses."""
 
-    def __init__(self, app: AiohttpApp, connection: Connection) -> None:
+    def __init__(self, app: LazyApp, connection: Connection) -> None:
         self.app = app
         self.connection = connection
         self.data = b""
