@@ -2,8 +2,8 @@
 
 Foundry writes such files below ``out``, Hardhat below ``artifacts``; solcjs writes ``.abi`` files.
 A contract is found if its runtime code equals that of a file, except for immutables, linked
-libraries and the metadata at the end. Changed files are read again when unknown code is looked up,
-so a developer may compile while the node runs.
+libraries, a library's own address and the metadata at the end. Changed files are read again when
+unknown code is looked up, so a developer may compile while the node runs.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ Stamp = tuple[int, int]  # time of the last change in ns, and size in bytes
 
 _PLACEHOLDER: Final = re.compile(r"__.{36}__")  # of an unlinked library
 _IMMUTABLE: Final = re.compile(b"\x7f" + bytes(WORD))  # PUSH32 of zero
+# PUSH20 of the own address, ADDRESS, EQ: solc's libraries begin with it
+LIBRARY: Final = re.compile(rb"\x73(.{20})\x30\x14", re.S)
 _CBOR_MAPS: Final = range(0xA1, 0xA5)  # first byte of the metadata: a map of one to four members
 
 
@@ -291,6 +293,8 @@ def _contract(
     if len(code) < LEAST_CODE:
         return known
     words = [(item.start() + 1, item.end()) for item in _IMMUTABLE.finditer(code)]
+    library = LIBRARY.match(code)
+    own = [] if library is None else [library.span(1)]
     return msgspec.structs.replace(
-        known, code=code, wildcards=tuple(sorted(links + words)), trailer=metadata_size(code)
+        known, code=code, wildcards=tuple(sorted(links + words + own)), trailer=metadata_size(code)
     )

@@ -23,17 +23,17 @@ PANICS: Final = {
 }
 
 
-def failure_words(error: str, data: bytes) -> str:
+def failure_words(error: str, data: bytes, inferred: str | None = None) -> str:
     """Return the message of a transaction that ended with ``error`` and the return data ``data``.
 
-    ``error`` is the text of the call tracer.
+    ``error`` is the text of the call tracer; ``inferred`` the reason of a revert without data.
     """
     if error != REVERTED:
         if error.startswith("out of gas"):
             return OUT_OF_GAS
         return PREFIX + error.partition(":")[0]  # Hardhat omits details such as the opcode
     if not data:
-        return NO_REASON
+        return NO_REASON if inferred is None else f"Transaction reverted: {inferred}"
     if data.startswith(PANIC_SELECTOR) and len(data) >= SELECTOR_SIZE + WORD_SIZE:
         code = int.from_bytes(data[SELECTOR_SIZE : SELECTOR_SIZE + WORD_SIZE])
         text = PANICS.get(code, "Unknown panic code")

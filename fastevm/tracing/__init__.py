@@ -4,8 +4,9 @@ from fastevm.tracing.access_list import AccessListResult, create_access_list
 from fastevm.tracing.blocks import trace_block, trace_transaction
 from fastevm.tracing.calls import TracedCall, state_inside, trace_call, trace_calls
 from fastevm.tracing.flat import FlatFrame
-from fastevm.tracing.frame_tracers import FlatTrace, FrameTracer
+from fastevm.tracing.frame_tracers import FlatTrace, FrameTracer, LastStepsTracer
 from fastevm.tracing.frames import CallFrame
+from fastevm.tracing.last_steps import LastStep, LastSteps
 from fastevm.tracing.list_text import list_text
 from fastevm.tracing.parity import TYPES, ReplayTracer
 from fastevm.tracing.read_slots import find_slot
@@ -29,6 +30,9 @@ __all__ = [
     "FlatFrame",
     "FlatTrace",
     "FrameTracer",
+    "LastStep",
+    "LastSteps",
+    "LastStepsTracer",
     "OutcomeTracer",
     "ReplayTracer",
     "Spool",

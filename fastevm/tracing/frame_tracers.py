@@ -9,6 +9,7 @@ import msgspec
 from fastevm.tracing.call_tree import CallTree
 from fastevm.tracing.flat import FlatFrame, TracePosition, flattened, geth_json, parity_json
 from fastevm.tracing.frames import DESTRUCTION
+from fastevm.tracing.last_steps import LastSteps
 from fastevm.tracing.list_text import list_text
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished, flag
@@ -39,6 +40,18 @@ class FrameTracer:
     def result(self, finished: Finished) -> FlatTrace:
         entries = flattened(self.observer.frames(), finished.precompiles)
         return FlatTrace(finished.position or TracePosition(), entries)
+
+
+class LastStepsTracer:
+    """Returns the `LastSteps`, which is not a JSON value."""
+
+    needs_states = False
+
+    def __init__(self, budget: int, _: Spool | None) -> None:
+        self.observer: LastSteps = LastSteps()
+
+    def result(self, finished: Finished) -> LastSteps:
+        return self.observer
 
 
 class FlatCallTracer:

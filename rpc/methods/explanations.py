@@ -14,9 +14,9 @@ from fastevm.rpc.dispatch.params import ADDRESS, HASH
 from fastevm.rpc.dispatch.registry import RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
+from fastevm.rpc.failure import failure_of_transaction
 from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.methods.transactions import locate_or_look
-from fastevm.rpc.source_lines import source_lines
 from fastevm.rpc.view import View
 from fastevm.rpc_types.transactions import Json
 from fastevm.tracing import TraceRequest, TracingError
@@ -44,19 +44,22 @@ def explain_transaction(context: Context, tx_hash: bytes) -> Json | None:
 
     ``console`` is a list of texts. ``source`` has an object for each contract on the call path to
     the failed instruction, outermost first: ``contract``, ``address``, ``file``, ``line`` and
-    ``text``. It is empty if the transaction succeeded or there are no source maps. The transaction
-    is executed again. Null for an unknown transaction.
+    ``text``. It is empty if the transaction succeeded or there are no source maps. ``reason`` is a
+    text if the transaction reverted without data and the reason can be inferred, else null. The
+    transaction is executed again. Null for an unknown transaction.
     """
     found = locate_or_look(context, tx_hash)
     if found is None:
         return None
     view, index = found
     tree = msgspec.json.decode(_traced(view, index, CALLS))
-    explained: Json = {"console": list(terminal.console_lines(tree)), "source": []}
+    console = list(terminal.console_lines(tree))
+    explained: Json = {"console": console, "source": [], "reason": None}
     if view.receipts[index].status == FAILED:
+        failure = failure_of_transaction(context.contracts, view, index, tree)
         try:
-            lines = source_lines(context.contracts, view, index, tree)
-            explained["source"] = list(lines)
+            explained["source"] = list(failure.source_lines())
+            explained["reason"] = failure.reason()
         except TracingError as error:
             raise RpcError("server_error", str(error)) from error
     return explained

@@ -13,12 +13,13 @@ from fastevm.errors import StateUnavailableError, UnknownBlockError
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.workers import require_worker
 from fastevm.rpc.errors import RpcError
+from fastevm.rpc.failure import failure_of_transaction
 from fastevm.rpc.hardhat_errors import failure_words
 from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.methods.transactions import locate
 from fastevm.tracing import TraceRequest
 
-TOP_CALL: Final = TraceRequest(tracer="callTracer", config={"onlyTopCall": True})
+CALLS: Final = TraceRequest(tracer="callTracer")
 FAILED: Final = 0
 
 
@@ -46,11 +47,12 @@ def checked_send(context: Context, hash_text: str) -> str:
     try:
         if view.receipts[index].status != FAILED:
             return hash_text
-        text = tracing.trace_transaction(base_of(view), view.block.transactions, index, TOP_CALL)
+        text = tracing.trace_transaction(base_of(view), view.block.transactions, index, CALLS)
+        frame = msgspec.json.decode(text)
+        reason = failure_of_transaction(context.contracts, view, index, frame).reason()
     except (StateUnavailableError, UnknownBlockError):  # the chain was reverted in the meantime
         return hash_text
-    frame = msgspec.json.decode(text)
     output = frame.get("output", "0x")
-    message = failure_words(str(frame.get("error", "failed")), bytes.fromhex(output[2:]))
+    message = failure_words(str(frame.get("error", "failed")), bytes.fromhex(output[2:]), reason)
     data = {"message": message, "txHash": hash_text, "data": output}
     raise RpcError("failed_send", message, data=data)

@@ -2,7 +2,8 @@
 
 from fastevm.rpc.terminal.answer_log import answers_of, is_of_explorer
 from fastevm.rpc.terminal.block_log import Recorder, console_lines, recorder_of
-from fastevm.rpc.terminal.call_log import NewestViews, calls_of, may_call
+from fastevm.rpc.terminal.call_log import calls_of
+from fastevm.rpc.terminal.repeated_call import NewestViews, may_call
 
 __all__ = [
     "NewestViews",

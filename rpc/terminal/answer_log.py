@@ -11,10 +11,15 @@ from fastevm import Transaction
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.core.primitives.safe_text import cut
 from fastevm.errors import FastevmError
+from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.context import Context
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.failure import Failure
 from fastevm.rpc.methods.fees import next_base_fee
-from fastevm.rpc.terminal.block_log import Recorder
+from fastevm.rpc.terminal.block_log import CALLS, Recorder
 from fastevm.rpc.terminal.lines import Json
+from fastevm.rpc.terminal.repeated_call import METHODS, NewestViews, RepeatedCall
+from fastevm.rpc.terminal.rerun_budget import TREE_SIZE
 from fastevm.rpc.view import View
 
 SENDS: Final = ("eth_sendRawTransaction", "eth_sendTransaction")
@@ -51,7 +56,10 @@ def answers_of(
             record["params"] = msgspec.json.encode(request["params"]).decode()
         answered = answers.get(_key(request), {})
         if "error" in answered:
-            record |= _failure(recorder, answered["error"]) | _call(recorder, latest, request)
+            error = answered["error"]
+            record |= _failure(recorder, error) | _call(recorder, latest, request)
+            if _lacks_reason(error) and (reason := _inferred(context, recorder, request)):
+                record |= {"error": f"{REVERTED}: {reason}", "reason": reason}
         elif "result" in answered:
             record |= _success(context, latest, request, answered["result"])
         yield record
@@ -119,6 +127,30 @@ def _failure(recorder: Recorder, error: Any) -> Json:
             return {"error": cut(message)}
         return {"error": cut(f"{REVERTED}: {reason}"), "reason": cut(reason)}
     return {"error": cut(message)}
+
+
+def _lacks_reason(error: Any) -> bool:
+    """Returns whether an error is that of a revert without data."""
+    if not isinstance(error, dict) or REVERTED not in str(error.get("message")):
+        return False
+    return error.get("data") in (None, "0x")
+
+
+def _inferred(context: Context, recorder: Recorder, request: dict[str, Any]) -> str | None:
+    """Returns why a call reverted without data, from a second execution; None if unknown."""
+    method, params, budget = str(request.get("method")), request.get("params"), recorder.budget
+    if method not in METHODS or not isinstance(params, list) or not params or budget.is_spent:
+        return None
+    try:
+        with budget.charge():
+            call = RepeatedCall(context, NewestViews(context), method, params)
+            text = call.trace(CALLS)
+            if len(text) > TREE_SIZE:
+                return None
+            tree, code_of = msgspec.json.decode(text), call.view.state().layer.code
+            return Failure(recorder.contracts, code_of, tree, call.trace).reason()
+    except (FastevmError, RpcError, HeldUpstream, ValueError):
+        return None
 
 
 def _call(recorder: Recorder, latest: View, request: dict[str, Any]) -> Json:

@@ -17,8 +17,8 @@ from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.core.primitives.safe_text import cut
 from fastevm.errors import FastevmError, StateUnavailableError, UnknownBlockError
 from fastevm.rpc.contract_files import ContractFiles
+from fastevm.rpc.failure import Failure, failure_of_transaction
 from fastevm.rpc.methods.trace import base_of
-from fastevm.rpc.source_lines import source_lines
 from fastevm.rpc.terminal.lines import Json
 from fastevm.rpc.terminal.options import TerminalOptions
 from fastevm.rpc.terminal.rerun_budget import LONGEST, SPENT, TOO_LARGE, TREE_SIZE, RerunBudget
@@ -158,12 +158,23 @@ class Recorder:
             record["creations"] = inner
         if record["status"] == FAILED:
             record["reason"] = self.reason(tree)
-            record["source"] = [
-                f"{line['file']}:{line['line']}  {line['text'].strip()}"
-                for line in source_lines(self.contracts, view, index, tree)
-            ]
+            self._explain(record, failure_of_transaction(self.contracts, view, index, tree))
         if self.traces:
             record["trace"] = self.tree(tree, [CALLS_LIMIT])
+
+    def _explain(self, record: Json, failure: Failure) -> None:
+        """Add the source lines of a failure and, if it has no data, the inferred reason."""
+        try:
+            with self.budget.charge():
+                record["source"] = [
+                    f"{line['file']}:{line['line']}  {line['text'].strip()}"
+                    for line in failure.source_lines()
+                ]
+                reason = failure.reason()
+        except FastevmError:
+            return  # the chain has dropped the state, or the execution takes too long
+        if reason is not None:
+            record["reason"] = reason
 
     def _creations(self, tree: Json, view: View) -> Iterator[Json]:
         """Yields the contracts that a transaction's calls created, in call order."""

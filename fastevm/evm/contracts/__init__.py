@@ -10,7 +10,7 @@ from fastevm.evm.contracts.contract import (
     contract,
 )
 from fastevm.evm.contracts.contract_function import Called, ContractFunction
-from fastevm.evm.contracts.interface import Event
+from fastevm.evm.contracts.interface import Event, Function
 from fastevm.evm.contracts.source_map import SourceLocation
 from fastevm.evm.contracts.values import Values
 
@@ -24,6 +24,7 @@ __all__ = [
     "ContractReverted",
     "ContractType",
     "Event",
+    "Function",
     "NoCode",
     "SourceLocation",
     "Values",

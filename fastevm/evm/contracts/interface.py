@@ -121,6 +121,10 @@ class Function:
             return values[0]
         return values if self.output_class is None else self.output_class(values)
 
+    def decode_inputs(self, data: bytes) -> tuple[Any, ...]:
+        """Returns the arguments of a call; ``data`` without the selector."""
+        return decode_values(self.input_type, data)
+
     def described(self) -> str:
         """Returns the function in Solidity syntax."""
         outputs = f" returns ({shown(self.outputs)})" if self.outputs else ""

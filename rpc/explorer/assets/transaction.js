@@ -35,7 +35,8 @@ export async function transaction(main, hash) {
   const inside = state.stage !== "pool";
   const explained = inside && explanation(parts, hash);
   logsCard(parts, receipt);
-  await Promise.all([explained, inside && traces(parts, hash, reason)]);
+  const [inferred] = await Promise.all([explained, inside && traces(parts, hash, reason)]);
+  if (reason && inferred) reason.textContent = inferred;
   parts.removeAttribute("aria-busy");
   return state.stage === "block" ? () => {} : untilChanged(main, hash, state);
 }
@@ -128,7 +129,8 @@ const rawLog = ({ topics, data }) => el("dl.parameters", {},
   topics.map((topic, i) => el("div", {}, el("dt", { text: `topic ${i}` }), el("dd", {}, el("code", { text: topic })))),
   el("div", {}, el("dt", { text: "data" }), el("dd", {}, bytesOf(data, "data"))));
 
-/** The console's lines and the source lines of a failure, where the node gives them. */
+/** The console's lines and the source lines of a failure, where the node gives them.
+ *  Returns the reason of a failure without data, if the node can infer it. */
 async function explanation(parts, hash) {
   const console = el("section.card", { "aria-label": "Console", hidden: true });
   const source = el("section.card", { "aria-label": "Source of the failure", hidden: true });
@@ -144,6 +146,7 @@ async function explanation(parts, hash) {
         el("pre", { tabindex: "0" }, el("small", { text: `${line} ` }), text)))));
     source.hidden = false;
   }
+  return found?.reason;
 }
 
 /** Cards of calls and state changes from the node's tracers; if the node refuses, they show why. */

@@ -76,5 +76,9 @@ def test_a_failure_has_the_lines_of_each_contract(client: Any) -> None:
 def test_a_success_has_no_lines(client: Any) -> None:
     sender = client.call("eth_accounts")[0]
     tx_hash = client.call("eth_sendTransaction", {"from": sender, "to": sender})
-    assert client.call("fastevm_explainTransaction", tx_hash) == {"console": [], "source": []}
+    assert client.call("fastevm_explainTransaction", tx_hash) == {
+        "console": [],
+        "source": [],
+        "reason": None,
+    }
     assert client.call("fastevm_explainTransaction", "0x" + "00" * 32) is None

@@ -333,6 +333,29 @@ def call_of(to: bytes, data: bytes) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("dialect", ["geth", "preconf"])
+async def test_a_revert_without_data_has_an_inferred_reason(dialect: str, tmp_path: Path) -> None:
+    write_vault(tmp_path)
+    served = Served(dialect, abis=(tmp_path,))
+    served.server.contracts = contract_files.ContractFiles([tmp_path])
+    served.harness.node.development.amend({"0x" + REVERTING.hex(): {"code": VAULT.hex()}})
+    lines = (await served.ask(("eth_call", [call_of(REVERTING, b""), "latest"]))).splitlines()
+    assert lines[0] == "eth_call failed"
+    assert lines[2].startswith("  to        Vault 0xDDdD")
+    assert lines[-1] == (
+        "  reverted  function selector was not recognized and there's no fallback nor receive"
+        " function"
+    )
+
+
+def test_a_transaction_that_reverts_without_data_has_an_inferred_reason(tmp_path: Path) -> None:
+    write_vault(tmp_path)
+    harness = Harness(abis=(tmp_path,))
+    harness.node.development.amend({"0x" + REVERTING.hex(): {"code": VAULT.hex()}})
+    harness.send(REVERTING)
+    assert "  reverted  function selector was not recognized and" in harness.reported()
+
+
+@pytest.mark.parametrize("dialect", ["geth", "preconf"])
 async def test_a_failed_request_is_logged_without_an_option(dialect: str) -> None:
     failing = call_of(REVERTING, data_of("EnforcedPause()"))
     reported = await Served(dialect).ask(
