@@ -78,6 +78,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verbosity", type=int, default=3, help=argparse.SUPPRESS)
 
 
+def default_values() -> dict[str, Any]:
+    """Returns the values of all options of a command line without options."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return vars(parser.parse_args([]))
+
+
 def _number(text: str) -> int:
     try:
         return int(text, 0)

@@ -42,10 +42,15 @@ ANCESTORS: Final = 256
 
 
 class Inputs:
-    """The decoded inputs by name. Standard input is read once, and only if an option names it."""
+    """The decoded inputs by name. Standard input is read once, and only if an option names it.
 
-    def __init__(self, options: Options) -> None:
+    ``stdin``: the decoded standard input, from a caller in the same process.
+    """
+
+    def __init__(self, options: Options, stdin: Json | None = None) -> None:
         self.options = options
+        if stdin is not None:
+            self.stdin = stdin
 
     @cached_property
     def stdin(self) -> Json:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -104,9 +104,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def transitioned(options: Options, folder: Path) -> Transition:
-    """Runs the block that the options describe; writes traces to the folder."""
-    inputs = Inputs(options)
+def transitioned(options: Options, folder: Path, stdin: dict[str, Any] | None = None) -> Transition:
+    """Runs the block that the options describe; writes traces to the folder.
+
+    ``stdin``: the decoded standard input, which is read if it is None.
+    """
+    inputs = Inputs(options, stdin)
     accounts, given = inputs.accounts(), inputs.read("env")
     transactions = inputs.read("txs")
     env = Environment(given if isinstance(given, dict) else {})

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from fastevm.__main__ import evm, main
+from fastevm.cli.options import STDIN, Options, default_values
+from fastevm.cli.t8n import transitioned
+from fastevm.cli.writing import alloc_json, result_json
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.primitives import rlp
 from fastevm.core.spec.activation import NETWORK_FORKS
@@ -45,6 +48,18 @@ def test_a_transaction_changes_the_state(monkeypatch: Patch, capsys: Capture) ->
     assert (receipt["status"], receipt["gasUsed"], receipt["logs"]) == ("0x1", hex(gas), [])
     (signed,) = rlp.decode(bytes.fromhex(printed["body"][2:]))
     assert "0x" + Transaction.decode(rlp.encode(signed)).hash.hex() == receipt["transactionHash"]
+
+
+def test_inputs_may_be_values_of_the_same_process(
+    monkeypatch: Patch, capsys: Capture, tmp_path: Path
+) -> None:
+    given = inputs()
+    printed = run(monkeypatch, capsys, given)[1]
+    streams = dict.fromkeys(("input.alloc", "input.env", "input.txs"), STDIN)
+    options = Options(default_values() | streams | {"state.fork": "london"})
+    found = transitioned(options, tmp_path, given)
+    assert result_json(found) == printed["result"]
+    assert alloc_json(found.result.layer) == printed["alloc"]
 
 
 def test_the_root_is_that_of_the_accounts(monkeypatch: Patch, capsys: Capture) -> None:
