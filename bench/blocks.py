@@ -1,6 +1,7 @@
 """Real blocks on the state that they read: million gas a second, block by block.
 
-    python -m fastevm.bench.blocks [DIR] [--rounds N] [--witnesses] [--revm] [--report DIR]
+    python -m fastevm.bench.blocks [DIR] [--rounds N] [--witnesses] [--threads N] [--revm]
+        [--report DIR]
 
 Runs the blocks of ``pevm`` in a folder of real blocks whose accounts are whole, or, with
 ``--witnesses``, those of ``mainnet_witness`` on what they read. A run executes the
@@ -8,7 +9,9 @@ transactions, makes receipts, bloom and receipts root, and leaves the state root
 thread CPU time, the median of the rounds, blocks in turn: once with the senders known, once with
 the senders recovered on one thread from decoded transactions. Ends with status 1 where a block
 uses other gas than its header says. ``published`` is the sequential time that the authors of pevm
-gave for the same block, in milliseconds, on other hardware. ``--revm`` runs the messages of each
+gave for the same block, in milliseconds, on other hardware. ``--threads N`` adds lines with the
+wall time on N threads: of blocks whose senders are unknown, and of whole imports, which also decode
+the transactions and compute the state root. ``--revm`` runs the messages of each
 block on pyrevm in the same rounds; a block is compared if nearly all of them end as on the chain.
 """
 
@@ -19,6 +22,7 @@ import statistics
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +31,7 @@ import msgspec
 
 from fastevm.bench.engines.clock import cpu_seconds
 from fastevm.bench.engines.evms import PeerError
+from fastevm.bench.engines.on_threads import timed
 from fastevm.bench.engines.revm_blocks import Revm
 from fastevm.bench.options import SHARED
 from fastevm.bench.report import page as report
@@ -51,6 +56,7 @@ PUBLISHED_MS: Final = {
 ALIKE: Final = 0.95
 """Minimum share of a block's messages that must end as on the chain to compare a peer's time."""
 SIDES: Final = ("revm", "execution")
+LINES: Final = {"unknown": "unknown senders", "imports": "whole imports"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,8 @@ class Timed:
     """A block with the medians of its rounds in seconds.
 
     ``revm``: that of its messages on pyrevm; None if it was not requested or too many messages
-    end differently.
+    end differently. ``unknown`` and ``imports``: wall seconds of each round on several threads,
+    with unknown senders, and of whole imports.
     """
 
     number: int
@@ -67,6 +74,8 @@ class Timed:
     execution: float
     senders: float
     revm: float | None = None
+    unknown: tuple[float, ...] = ()
+    imports: tuple[float, ...] = ()
 
     @property
     def speed(self) -> float:
@@ -94,6 +103,8 @@ class Prepared:
         self.encoded = [transaction.raw for transaction in self.real.block.transactions]
         self.execution: list[float] = []
         self.senders: list[float] = []
+        self.unknown: list[float] = []
+        self.imports: list[float] = []
         self.revm: list[float] = []
         self.succeeded: list[bool] = []
 
@@ -113,17 +124,27 @@ class Prepared:
 
     def round(self) -> None:
         """Times one recovery and one execution."""
-        transactions = tuple(map(Transaction.decode, self.encoded))
-        self.senders.append(cpu_seconds(lambda: recover_senders(transactions, threads=1)))
-        real = self.real.block
-        block = Block(real.header, transactions, real.ommers, real.withdrawals)
+        block = self.decoded()
+        self.senders.append(cpu_seconds(lambda: recover_senders(block.transactions, threads=1)))
         self.execution.append(cpu_seconds(lambda: self.execute(block)))
 
-    def execute(self, block: Block) -> None:
+    def round_on_threads(self, threads: int) -> None:
+        """Times one execution with unknown senders, and one whole import."""
+        block = self.decoded()
+        self.unknown.append(timed(lambda: self.execute(block, threads=threads))[0])
+        whole = partial(self.execute, threads=threads, state_root=True, root_of=None)
+        self.imports.append(timed(lambda: whole(self.decoded()))[0])
+
+    def decoded(self) -> Block:
+        """Returns the block with newly decoded transactions, whose senders are unknown."""
+        real, transactions = self.real.block, tuple(map(Transaction.decode, self.encoded))
+        return Block(real.header, transactions, real.ommers, real.withdrawals)
+
+    def execute(self, block: Block, **options: Any) -> None:
         """Executes the block. Raises `WrongGas` if it uses another amount of gas than its header
         says.
         """
-        result = self.run(block)
+        result = self.run(block, **options)
         if result.gas_used != block.header.gas_used:
             raise WrongGas(f"block {block.header.number} used {result.gas_used} gas")
 
@@ -137,6 +158,8 @@ class Prepared:
             statistics.median(self.execution),
             statistics.median(self.senders),
             statistics.median(self.revm) if self.revm else None,
+            tuple(self.unknown),
+            tuple(self.imports),
         )
 
 
@@ -170,10 +193,27 @@ def table(found: list[Timed]) -> Iterator[str]:
         f"{'all':>9} {sum(item.transactions for item in found):>5} {gas:>6.1f}"
         f" {execution * 1e3:>7.1f} {gas / execution:>7.0f} {gas / (execution + senders):>8.0f}"
     )
+    yield from on_threads(found, gas)
     compared = [item for item in found if item.revm is not None]
     if compared:
         theirs, ours = (sum(getattr(item, side) or 0 for item in compared) for side in SIDES)
         yield f"{len(compared)} blocks on revm: {theirs * 1e3:.1f} ms, {theirs / ours:.2f} times"
+
+
+def on_threads(found: list[Timed], gas: float) -> Iterator[str]:
+    """Returns the lines for several threads: medians over the blocks, and the spread of the rounds.
+
+    ``gas``: of all blocks, in millions.
+    """
+    for name in ("unknown", "imports"):
+        columns = [getattr(item, name) for item in found]
+        rounds = [sum(seconds) for seconds in zip(*columns, strict=True)]
+        if rounds:
+            total = sum(map(statistics.median, columns))
+            yield (
+                f"{LINES[name]}: {total * 1e3:.1f} ms, {gas / total:.0f} Mgas/s "
+                f"(rounds {gas / max(rounds):.0f} to {gas / min(rounds):.0f})"
+            )
 
 
 def beside(timed: Timed) -> str:
@@ -191,6 +231,8 @@ def measured(options: argparse.Namespace, revm: Revm | None) -> list[Prepared]:
     for _ in range(max(options.rounds, 1)):
         for block in blocks:
             block.round()
+            if options.threads > 1:
+                block.round_on_threads(options.threads)
             if revm is not None:
                 block.round_on_revm(revm)
     return blocks
@@ -202,6 +244,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=SHARED / "real-blocks")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--most", type=int, metavar="N", help="only the first N blocks")
+    parser.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="wall times on N threads"
+    )
     parser.add_argument("--witnesses", action="store_true", help="the blocks with witnesses")
     parser.add_argument("--report", type=Path, metavar="DIR", help="write figures and plots there")
     parser.add_argument("--revm", action="store_true", help="run the blocks on pyrevm beside")

@@ -7,8 +7,9 @@ and with gas for them, in blocks with lists (EIP-7928), on one thread and on N i
 known, state roots are left out unless ``--roots``. The columns are those of
 `fastevm.bench.engines.on_threads`, and two more: the share of the time on one thread that the
 caller of N spends alone before and after the transactions and receipts, and the bound of the gain
-by that share, by the processor time of all threads and by the longest transaction. The last line is
-the median of the blocks that take longer than ``LONG`` on one thread.
+by that share, by the processor time of all threads and by the longest transaction. The last lines
+are the gas a second of all blocks, and the median of the blocks that take longer than ``LONG`` on
+one thread.
 """
 
 from __future__ import annotations
@@ -179,10 +180,15 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--threads is at least 2")
     print(f"{'block':>8} {'txs':>5} {'Mgas':>6} {HEAD}  alone  bound")
     shares: list[float] = []
+    gas = alone = shared = 0.0
     for case in blocks(options.folder, options.above):
         times, line = compare(case, options)
         shares += [times.share] if times.alone > LONG else []
+        gas += case[1].header.gas_used / 1e6
+        alone, shared = alone + times.alone, shared + times.shared
         print(line, flush=True)
+    if gas:
+        print(f"all: {gas / alone:.0f} Mgas/s on one thread, {gas / shared:.0f} Mgas/s on N")
     if shares:
         print(f"median share of {len(shares)} long blocks: {statistics.median(shares):.2f}")
     return 0

@@ -47,6 +47,13 @@ def test_blocks_are_timed_beside_revm_where_their_messages_end_alike(
     assert all("revm" in line for line in lines[1:4])
 
 
+def test_blocks_are_timed_on_two_threads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert blocks.main(["--rounds", "2", "--threads", "2", "--most", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines[-2:]] == ["unknown senders", "whole imports"]
+    assert all("Mgas/s (rounds " in line for line in lines[-2:])
+
+
 def test_a_folder_without_blocks_has_nothing_to_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,11 +19,11 @@ def test_blocks_are_timed_on_one_thread_and_by_their_lists(
         monkeypatch.setattr(module, "time", clock)
     before = bal_executor.counted()
     assert listed_blocks.main(["--rounds", "1", "--above", "1300", "--roots"]) == 0
-    head, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    median = rows.pop()
+    head, *rows, speed, median = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert head[-1] == "bound"
     assert {row[0] for row in rows} == {"13287210", "14396881"}
     assert all(float(row[-1]) > 0 for row in rows)
+    assert (speed[0], speed[2]) == ("all:", "Mgas/s")
     assert median[:3] == ["median", "share", "of"]
     assert bal_executor.counted() == before + 2 * len(rows)  # once alone on the caller
 
