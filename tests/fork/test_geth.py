@@ -60,9 +60,32 @@ def follower(geth: Geth) -> Iterator[tuple[Node, JsonRpcClient]]:
 
 
 def in_step(geth: Geth, node: Node) -> None:
-    """Waits until the node has the newest block of geth."""
-    head = bytes.fromhex(geth.client.call("eth_getBlockByNumber", "latest", False)["hash"][2:])
-    wait_for(lambda: node.chain.head.hash == head, MAX_WAIT, "it did not follow")
+    """Waits until the node has the newest block of geth.
+
+    geth may mine an empty block after a transaction, so its newest block is read each time.
+    """
+
+    wait_for(lambda: node.chain.head.hash == newest(geth), MAX_WAIT, "it did not follow")
+
+
+def newest(geth: Geth) -> bytes:
+    """The hash of geth's newest block."""
+    return bytes.fromhex(geth.client.call("eth_getBlockByNumber", "latest", False)["hash"][2:])
+
+
+def both(
+    geth: Geth, follower: tuple[Node, JsonRpcClient], method: str, params: list[Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The responses of geth and of the follower at the same newest block."""
+    node, client = follower
+
+    def asked() -> tuple[dict[str, Any], dict[str, Any]] | None:
+        head = node.chain.head.hash
+        found = ask(geth.client, method, *params), ask(client, method, *params)
+        return found if node.chain.head.hash == head == newest(geth) else None
+
+    found: tuple[dict[str, Any], dict[str, Any]] = wait_for(asked, MAX_WAIT, "geth goes on mining")
+    return found
 
 
 def test_a_fork_goes_on_from_the_state_of_geth(geth: Geth) -> None:
@@ -119,7 +142,6 @@ def without_root(answer: dict[str, Any]) -> dict[str, Any]:
 def test_a_method_answers_as_geth_does(
     geth: Geth, follower: tuple[Node, JsonRpcClient], named: Named
 ) -> None:
-    _, client = follower
     head = geth.client.call("eth_getBlockByNumber", "latest", False)
     blocks: list[Any] = ["latest", head["number"]]
     if named.by_hash:
@@ -127,10 +149,9 @@ def test_a_method_answers_as_geth_does(
     for block in blocks:
         text = json.dumps(named.params(block)).replace(DEPLOYED, geth.counter)
         params = json.loads(text)
-        theirs = ask(geth.client, named.method, *params)
+        theirs, ours = both(geth, follower, named.method, params)
         if theirs.get("error", {}).get("code") == NOT_THERE:
             pytest.skip("geth does not have the method")
-        ours = ask(client, named.method, *params)
         if named.method == "eth_simulateV1":
             ours, theirs = without_root(ours), without_root(theirs)
         if named.method in DIFFERENT:
