@@ -45,7 +45,7 @@ Question = tuple[str, Bundles]
 
 
 def questions(bundles: int) -> list[Question]:
-    """A question for each side."""
+    """Returns a question for each side."""
     return [
         ("balanceOf", [[market.balance_call(0, HOLDER)]]),
         (AIM, [[market.multicall(HOLDER)]]),

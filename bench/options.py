@@ -16,7 +16,7 @@ PEER_NAMES: Final = ("pyrevm", "py-evm", "geth", "revm")
 
 
 def found_first(*paths: Path) -> Path:
-    """The first place that exists; else the first of all, for the message."""
+    """Returns the first place that exists; else the first of all, for the message."""
     return next((path for path in paths if path.exists()), paths[0])
 
 
@@ -27,7 +27,7 @@ SHARED: Final = Path(
 
 
 def child_environment() -> dict[str, str]:
-    """The environment of a process that imports the same fastevm as this one."""
+    """Returns the environment of a process that imports the same fastevm as this one."""
     return os.environ | {"PYTHONPATH": str(ROOT)}
 
 

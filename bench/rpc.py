@@ -66,7 +66,7 @@ def compare(
 
 
 def aims(found: Found) -> list[dict[str, object]]:
-    """The aims for CPU per call, as a share of anvil's, and the measured shares."""
+    """Returns the aims for CPU per call, as a share of anvil's, and the measured shares."""
     limits = {case.name: case.limit for case in CASES}
     rows = []
     for name, by_mode in found.items():
@@ -81,7 +81,7 @@ def aims(found: Found) -> list[dict[str, object]]:
 
 
 def table(found: Found) -> str:
-    """The figures as text."""
+    """Returns the figures as text."""
     lines = [f"{'case':44}{'cpu us':>10}{'anvil':>10}{'ratio':>7}{'per s':>10}{'anvil':>10}"]
     for name, by_mode in found.items():
         for mode, by_node in by_mode.items():
@@ -100,7 +100,7 @@ def table(found: Found) -> str:
 
 
 def measure(progress: Callable[[str], None], quick: bool = False) -> Found:
-    """Everything, on both nodes."""
+    """Returns everything, on both nodes."""
     with sides(progress) as opened:
         return compare(opened, list(CASES), QUICK if quick else THOROUGH, progress)
 

@@ -43,7 +43,7 @@ Contender = Callable[[], None]
 
 
 def transfers(path: Path, count: int) -> tuple[dict[str, Any], str, list[list[dict[str, str]]]]:
-    """The accounts of the ERC-20 case, the token, and a transfer to a new address each."""
+    """Returns the accounts of the ERC-20 case, the token, and a transfer to a new address each."""
     case = named(path)[TRANSFER]
     head, tail = case["calldata"][:10], case["calldata"][74:]
     payloads = [
@@ -55,7 +55,7 @@ def transfers(path: Path, count: int) -> tuple[dict[str, Any], str, list[list[di
 
 
 def layer_of(accounts: dict[str, Any]) -> Layer:
-    """The state of a case."""
+    """Returns the state of a case."""
     return Layer.of(
         {
             bytes.fromhex(address[2:]): {
@@ -79,7 +79,9 @@ def batch(state: Layer, payloads: list[Any], threads: int) -> None:
 
 
 def has_pyrevm() -> bool:
-    """Whether pyrevm can be loaded into this process, be it from the environment of the peers."""
+    """Returns whether pyrevm can be loaded into this process, be it from the environment of the
+    peers.
+    """
     if find_spec("pyrevm") is None:
         folders = PEER_ENVIRONMENT.glob(f"lib/python3.{sys.version_info.minor}/site-packages")
         sys.path.extend(map(str, folders))
@@ -87,7 +89,7 @@ def has_pyrevm() -> bool:
 
 
 def pyrevm_of(accounts: dict[str, Any]) -> Any:
-    """A machine of pyrevm with the same state."""
+    """Returns a machine of pyrevm with the same state."""
     pyrevm = import_module("pyrevm")
     machine = pyrevm.EVM(gas_limit=10**9)
     for address, fields in accounts.items():
@@ -146,7 +148,8 @@ def compare_transfers(cases: Path, bundles: int, rounds: int) -> dict[str, float
 
 
 def compare_threads(bundles: int, rounds: int) -> dict[str, float]:
-    """How many times as fast two threads are: with bundles that only compute, and with hashing.
+    """Returns how many times as fast two threads are: with bundles that only compute, and with
+    hashing.
 
     The second is what the machine has to give at the moment. Both in turns, medians of the rounds.
     """
@@ -186,7 +189,7 @@ def time_empty(bundles: int, rounds: int) -> float:
 def measure(
     cases: Path = DEFAULT_CASES, bundles: int = BUNDLES, rounds: int = ROUNDS
 ) -> dict[str, Any]:
-    """All figures: microseconds of bundles, and the speed-up by a second thread."""
+    """Returns all figures: microseconds of bundles, and the speed-up by a second thread."""
     return {
         "transfer": compare_transfers(cases, bundles, rounds),
         "threads": compare_threads(bundles, rounds),
@@ -195,13 +198,13 @@ def measure(
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """The aim for two threads: their time, as a share of one thread's time."""
+    """Returns the aim for two threads: their time, as a share of one thread's time."""
     share = 1 / found["threads"]["simulation"]
     return [aim("CPU-bound simulation on 2 threads", "of 1 thread's time", 0.5 / EFFICIENCY, share)]
 
 
 def table(found: dict[str, Any]) -> str:
-    """The figures as text."""
+    """Returns the figures as text."""
     slowest = max(found["transfer"].values())
     lines = ["ERC-20 transfer, one per bundle:"]
     lines += [

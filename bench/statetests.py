@@ -80,12 +80,12 @@ def in_turn(strata: list[list[str]], count: int, choose: random.Random) -> Itera
 
 
 def known(forks: Mapping[str, int]) -> bool:
-    """Whether py-evm has any of the forks."""
+    """Returns whether py-evm has any of the forks."""
     return any(fork not in UNKNOWN and fork != "Amsterdam" for fork in forks)
 
 
 def cases_of(tests: Tests) -> list[Label]:
-    """All cases of a file that are of forks which py-evm has."""
+    """Returns all cases of a file that are of forks which py-evm has."""
     return [
         (title, fork, position)
         for title, test in tests.items()
@@ -96,7 +96,7 @@ def cases_of(tests: Tests) -> list[Label]:
 
 
 def reduced(tests: Tests, labels: Sequence[Label]) -> Tests:
-    """The file with only these cases in it."""
+    """Returns the file with only these cases in it."""
     kept: Tests = {}
     for title, fork, position in labels:
         test = kept.setdefault(title, tests[title] | {"post": {}})
@@ -105,7 +105,7 @@ def reduced(tests: Tests, labels: Sequence[Label]) -> Tests:
 
 
 def time_fastevm(name: str, content: bytes) -> tuple[float, str]:
-    """The seconds of fastevm's runner on a file, and the first failure or an empty text."""
+    """Returns the seconds of fastevm's runner on a file, and the first failure or an empty text."""
     started = time.thread_time()
     tally = run_file(state.cases, Selection(), name, content)
     seconds = time.thread_time() - started
@@ -140,7 +140,9 @@ class Comparison:
         self.by_directory[directory].append(median(timings))
 
     def ask(self, tests: Tests) -> tuple[Tests, float, float, float]:
-        """The cases of a file that py-evm passes; its seconds for reading, states and the rest."""
+        """Returns the cases of a file that py-evm passes; its seconds for reading, states and the
+        rest.
+        """
         labels = cases_of(tests)
         answer = self.peer.ask(do="run", content=json.dumps(tests), cases=labels, limit=self.limit)
         passed, making, running = [], 0.0, 0.0
@@ -153,11 +155,11 @@ class Comparison:
         return reduced(tests, passed), answer["reading"], making, running
 
     def total(self) -> Timing:
-        """All cases together."""
+        """Returns all cases together."""
         return added([timing for timings in self.by_directory.values() for timing in timings])
 
     def table(self) -> str:
-        """The figures as text."""
+        """Returns the figures as text."""
         total = self.total()
         ratios = {directory: added(found).ratio for directory, found in self.by_directory.items()}
         mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
@@ -177,7 +179,7 @@ class Comparison:
 
 
 def median(timings: Sequence[Timing]) -> Timing:
-    """The middle of the rounds, for each side its own."""
+    """Returns the middle of the rounds, for each side its own."""
     return Timing(
         timings[-1].cases,
         statistics.median(t.fastevm for t in timings),
@@ -214,7 +216,7 @@ def compare(arguments: argparse.Namespace, peer: Peer) -> Comparison:
 
 
 def options(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Returns the command line."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.statetests")
     parser.add_argument("--files", type=int, default=250, help="files to take (%(default)s)")
     parser.add_argument("--cases", type=int, default=6, help="of each file at most (%(default)s)")

@@ -40,12 +40,12 @@ POOL = [bytes([0xD0 + at]) * 20 for at in range(POOLS)]
 
 
 def person(number: int) -> bytes:
-    """A separate account for each question."""
+    """Returns a separate account for each question."""
     return b"\xee" * 12 + number.to_bytes(8, "big")
 
 
 def slot_of(address: bytes) -> int:
-    """The slot of an account in a mapping."""
+    """Returns the slot of an account in a mapping."""
     return int.from_bytes(keccak256(address.rjust(32, b"\0")), "big")
 
 

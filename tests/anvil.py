@@ -10,7 +10,7 @@ from fastevm.bench.node.load import LoadError
 
 
 def anvil_or_skip() -> Path:
-    """The program; skips the test where it cannot be had."""
+    """Returns the program; skips the test where it cannot be had."""
     try:
         return anvil_binary()
     except LoadError as fault:
@@ -18,5 +18,7 @@ def anvil_or_skip() -> Path:
 
 
 def anvil_process(*options: str) -> NodeProcess:
-    """A node of anvil that says nothing, not started yet; skips the test where there is none."""
+    """Returns a node of anvil that says nothing, not started yet; skips the test where there is
+    none.
+    """
     return NodeProcess([str(anvil_or_skip()), "--silent", *options])

@@ -25,7 +25,7 @@ LARGEST_MESSAGE = 64 * 1024 * 1024  # bytes; screenshots
 
 
 def executable() -> str | None:
-    """The path of a Chromium, or None."""
+    """Returns the path of a Chromium, or None."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
@@ -102,7 +102,8 @@ class Browser:
         ready: bool = True,
         over: "Page | None" = None,
     ) -> "Page":
-        """A new page of that size in CSS pixels, with the address loaded and its script ready.
+        """Returns a new page of that size in CSS pixels, with the address loaded and its script
+        ready.
 
         It is somebody else's, in a separate window with a separate storage; or it is ``over``
         another one, as a tab that hides it.
@@ -168,7 +169,7 @@ class Page:
         await self.browser.ask("Target.activateTarget", targetId=self.target)
 
     async def value(self, expression: str) -> Any:
-        """The value of a JavaScript expression; promises are awaited."""
+        """Returns the value of a JavaScript expression; promises are awaited."""
         reported = await self.ask(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -194,7 +195,7 @@ class Page:
         await self.mouse("mouseReleased", center)
 
     async def center_of(self, selector: str) -> tuple[float, float]:
-        """The middle of an enabled element, once it is there."""
+        """Returns the middle of an enabled element, once it is there."""
         found = f"document.querySelector({json.dumps(selector)})"
         await self.until(f"{found} && !{found}.disabled")
         box = await self.value(
@@ -221,7 +222,7 @@ class Page:
             )  # fmt: skip
 
     async def violations(self) -> list[str]:
-        """The rules of accessibility that axe-core finds violated, each with an element."""
+        """Returns the rules of accessibility that axe-core finds violated, each with an element."""
         await self.value(AXE.read_text() + ";0")
         found: list[str] = json.loads(
             await self.value(

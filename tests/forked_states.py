@@ -43,7 +43,7 @@ own_remote = Node._new_remote
 
 
 def nothing() -> OwnLayer:
-    """A remote state without accounts, of which nothing is known."""
+    """Returns a remote state without accounts, of which nothing is known."""
     return OwnLayer.remote(Recorded({}))
 
 
@@ -59,7 +59,7 @@ class ForkedLayer(OwnLayer, metaclass=KindOfOwn):
 
     @staticmethod
     def empty() -> OwnLayer:
-        """A fork of nothing."""
+        """Returns a fork of nothing."""
         return nothing()
 
     @staticmethod
@@ -98,7 +98,7 @@ class FetchedState(TransactionState):
 
 
 def remote_of(node: Node, fork: ForkHistory | None) -> LocalState:
-    """The remote-state part of a node, which fetches although its options name no fork."""
+    """Returns the remote-state part of a node, which fetches although its options name no fork."""
     made = own_remote(node, fork)
     made.fetcher = FetchedState(node.chain, node._newest)
     return made

@@ -26,7 +26,7 @@ PRICES = {"gas": hex(200_000), "maxFeePerGas": hex(10**11), "maxPriorityFeePerGa
 
 
 def genesis() -> dict[str, Any]:
-    """Every fork up to Osaka from the start.
+    """Returns every fork up to Osaka from the start.
 
     geth's own development chain has Bogota without Amsterdam, which is no network's rules.
     """
@@ -89,7 +89,7 @@ class Geth:
         self.close()
 
     def answers(self) -> bool:
-        """Whether it serves requests."""
+        """Returns whether it serves requests."""
         if self.process.poll() is not None:
             raise RuntimeError(f"geth ended with status {self.process.returncode}")
         try:
@@ -107,7 +107,9 @@ class Geth:
         return receipt
 
     def receipt(self, tx_hash: str) -> dict[str, Any] | None:
-        """The receipt of a transaction; None while it is not mined, or geth still indexes it."""
+        """Returns the receipt of a transaction; None while it is not mined, or geth still indexes
+        it.
+        """
         try:
             found: dict[str, Any] | None = self.client.call("eth_getTransactionReceipt", tx_hash)
         except RpcRefusal as refusal:

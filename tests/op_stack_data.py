@@ -19,7 +19,7 @@ def hex_data(text: str) -> bytes:
 
 @cache
 def vectors() -> list[dict[str, Any]]:
-    """All published and recomputed vectors; ``kind`` says what each is."""
+    """Returns all published and recomputed vectors; ``kind`` says what each is."""
     return json.loads((OP_STACK / "vectors.json").read_text())["vectors"]
 
 
@@ -30,7 +30,7 @@ def vectors_of(kind: str) -> list[dict[str, Any]]:
 
 
 def input_of(vector: dict[str, Any]) -> bytes:
-    """The input of a vector: hex, a repeated byte, or the bytes i mod 251."""
+    """Returns the input of a vector: hex, a repeated byte, or the bytes i mod 251."""
     given = vector["input"]
     if isinstance(given, str):
         return hex_data(given)
@@ -47,7 +47,7 @@ def sepolia_blocks() -> dict[str, Any]:
 
 
 def pre_state(block: dict[str, Any]) -> Any:
-    """The accounts before the block as a genesis file has them."""
+    """Returns the accounts before the block as a genesis file has them."""
     alloc, codes = {}, sepolia_blocks()["codes"]
     for address, fields in block["pre"].items():
         if fields is None:

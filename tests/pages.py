@@ -23,12 +23,13 @@ class Block(NamedTuple):
 
 
 def blocks_of(text: str) -> list[Block]:
-    """All fenced blocks of a page."""
+    """Returns all fenced blocks of a page."""
     return [Block(*found) for _, *found in FENCE.findall(text)]
 
 
 def commands_of(text: str) -> list[str]:
-    """All commands of a page: lines of ``sh`` blocks, and lines with a prompt of ``console``.
+    """Returns all commands of a page: lines of ``sh`` blocks, and lines with a prompt of
+    ``console``.
 
     A command continues in the next line after a backslash or within quotes.
     """
@@ -43,7 +44,7 @@ def commands_of(text: str) -> list[str]:
 
 
 def _typed(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a console that a reader types, without the prompt."""
+    """Yields the lines of a console that a reader types, without the prompt."""
     continues = False
     for line in lines:
         if continues or line.startswith(PROMPT):
@@ -69,5 +70,5 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
 
 
 def pages() -> list[Path]:
-    """The Markdown pages of the documentation, without texts for other projects."""
+    """Returns the Markdown pages of the documentation, without texts for other projects."""
     return sorted(path for path in DOCS.rglob("*.md") if UPSTREAM not in path.parents)

@@ -32,14 +32,14 @@ CONFIGURATION = re.compile(r"// hardhat\.config")
 
 
 def programs(page: str, language: str) -> list[str]:
-    """The programs in a language on a page; not the files of a Hardhat project."""
+    """Returns the programs in a language on a page; not the files of a Hardhat project."""
     text = (PAGES / f"{page}.md").read_text()
     found = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
     return [code for code in found if not CONFIGURATION.match(code)]
 
 
 def run(words: list[str], variables: Mapping[str, str], folder: Path | None = None) -> str:
-    """The output of a program. AssertionError with its standard error if it failed."""
+    """Returns the output of a program. AssertionError with its standard error if it failed."""
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=MAX_WAIT, env=variables, cwd=folder
     )

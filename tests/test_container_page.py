@@ -20,7 +20,7 @@ PROGRAM = re.search(r'ENTRYPOINT \["([^"]+)"', DOCKERFILE)
 
 
 def list_of(text: str) -> list[str]:
-    """The words of a list in brackets, with or without quotation marks."""
+    """Returns the words of a list in brackets, with or without quotation marks."""
     return [word.strip().strip('"') for word in text.split(",")]
 
 
@@ -31,7 +31,7 @@ def entrypoint(text: str, pattern: str) -> list[str]:
 
 
 def commands() -> Iterator[list[str]]:
-    """The words that run in a container: of the compose file, then of each command."""
+    """Yields the words that run in a container: of the compose file, then of each command."""
     (compose,) = (block.code for block in blocks_of(PAGE) if block.title == "compose.yaml")
     yield entrypoint(compose, r"entrypoint: \[(.*)\]")
     for command in commands_of(PAGE):
@@ -47,7 +47,7 @@ def commands() -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module")
 def parsed() -> list[argparse.Namespace]:
-    """The arguments of each command."""
+    """Provides the arguments of each command."""
     found = list(commands())
     assert PROGRAM is not None and {words[0] for words in found} == {PROGRAM[1]}
     return [parser().parse_args(words[1:]) for words in found]

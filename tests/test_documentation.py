@@ -36,7 +36,7 @@ COLUMNS = 100  # of code, which fit beside both sidebars at 1280 pixels
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """The programs of a page: the name of a test file, or nothing, and the code."""
+    """Returns the programs of a page: the name of a test file, or nothing, and the code."""
     found = blocks_of(page.read_text())
     return [(block.title, block.code) for block in found if block.language == "python"]
 
@@ -49,7 +49,7 @@ PROGRAMS = [
 
 
 def run(folder: Path, *words: str) -> str:
-    """The output of a program, or its standard error if it failed."""
+    """Returns the output of a program, or its standard error if it failed."""
     environment = {
         "PYTHONPATH": str(ROOT),
         "HOME": str(folder),
@@ -79,7 +79,7 @@ def test_a_program_runs_twice_as_it_stands(name: str, code: str, tmp_path: Path)
 
 
 def is_installed() -> bool:
-    """Whether pytest finds the plugin by its entry point."""
+    """Returns whether pytest finds the plugin by its entry point."""
     from importlib.metadata import entry_points
 
     return any(found.name == "fastevm" for found in entry_points(group="pytest11"))
@@ -92,7 +92,9 @@ TYPED = ("tutorials/*.md", "how-to/*.md", "coming-from-*.md")
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with every program of tutorials and guides, where type checkers find packages."""
+    """Provides a folder with every program of tutorials and guides, where type checkers find
+    packages.
+    """
     folder = tmp_path_factory.mktemp("programs")
     for name in UNTYPED:
         (folder / "typings" / name).mkdir(parents=True)
@@ -167,7 +169,7 @@ def test_a_notebook_is_kept_without_what_it_printed(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def hooks() -> dict[str, ModuleType]:
-    """The hooks that write pages, by name."""
+    """Provides the hooks that write pages, by name."""
     found = {}
     for name in ("reference", "rpc_reference", "repository"):
         spec = importlib.util.spec_from_file_location(name, DOCS / f"hooks/{name}.py")
@@ -199,7 +201,7 @@ def test_methods_and_options_of_a_development_chain_exist() -> None:
 
 
 def _options_of(top: argparse.ArgumentParser) -> Iterator[str]:
-    """The options of the only command of a parser."""
+    """Yields the options of the only command of a parser."""
     (commands,) = (each for each in top._actions if isinstance(each, argparse._SubParsersAction))
     ((_, command),) = commands.choices.items()
     command.filled()

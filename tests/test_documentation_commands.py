@@ -61,7 +61,7 @@ def is_not_here(command: str) -> bool:
 
 
 def words_of(command: str) -> tuple[dict[str, str], list[str]]:
-    """The variables before a command, and its words without a comment and without `&`."""
+    """Returns the variables before a command, and its words without a comment and without `&`."""
     words = shlex.split(command, comments=True)
     words = words[:-1] if words[-1] == "&" else words
     variables = {}
@@ -72,7 +72,7 @@ def words_of(command: str) -> tuple[dict[str, str], list[str]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with the files that pages mention."""
+    """Provides a working directory with the files that pages mention."""
     (tmp_path / "out").mkdir()
     for block in blocks_of((DOCS / "start/continuous-integration.md").read_text()):
         if block.language == "python":
@@ -104,7 +104,7 @@ def test_a_command_runs(command: str, folder: Path) -> None:
 
 
 def plugin() -> list[str]:
-    """The option that loads the plugin where fastevm is not installed."""
+    """Returns the option that loads the plugin where fastevm is not installed."""
     from importlib.metadata import entry_points
 
     installed = any(found.name == "fastevm" for found in entry_points(group="pytest11"))

@@ -36,7 +36,7 @@ class Figures:
     notes: list[str] = field(default_factory=list)
 
     def median(self, case: str, engine: str) -> float | None:
-        """Returns the median of the rounds in seconds; None without a measurement."""
+        """Returns the median of the rounds in seconds, or None without a measurement."""
         rounds = self.seconds.get(case, {}).get(engine)
         return statistics.median(rounds) if rounds else None
 

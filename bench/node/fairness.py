@@ -46,7 +46,7 @@ AIMS: Final = (
 
 
 def greedy_bodies(connections: int, is_cheap: bool = False) -> list[bytes]:
-    """The request that each connection repeats."""
+    """Returns the request that each connection repeats."""
     code = {LOOPED: {"code": LOOP_CODE}}
     call = {"to": LOOPED, "gas": GAS}
     bundle = {"transactions": [call] * BUNDLED_CALLS}

@@ -76,7 +76,7 @@ class Growth(NamedTuple):
 
 
 def growth(moments: Sequence[Moment]) -> Growth | None:
-    """How memory grew once the node was warm; None when that was too short to tell.
+    """Returns how memory grew once the node was warm; None when that was too short to tell.
 
     Up to 64 MB that were freed stay with the process for minutes and then go back at once: held
     against each other is the most that it had, with them.
@@ -217,7 +217,7 @@ class FullLoad:
 
 
 def verdict(found: Growth | None) -> str:
-    """The last line: how much grew, and whether that is flat."""
+    """Returns the last line: how much grew, and whether that is flat."""
     if found is None:
         return f"too short to judge: only from {WARM_TRANSACTIONS:,} transactions on is it flat"
     each = found.total / found.transactions

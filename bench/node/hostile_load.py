@@ -71,7 +71,7 @@ def fill(client: JsonRpcClient, content: Content) -> None:
 
 
 def hostile_bodies(content: Content) -> dict[str, bytes]:
-    """The requests of the connections by method, one for each, again and again."""
+    """Returns the requests of the connections by method, one for each, again and again."""
     code = {LOOPED: {"code": LOOP_CODE}}
     call = {"to": LOOPED, "gas": "0x2faf080"}
     trace = [call, "latest", {"stateOverrides": code, "timeout": "60s"}]
@@ -153,7 +153,9 @@ class HostileLoad:
         self.node.stop()
 
     def run(self, seconds: float, connections: int = CONNECTIONS) -> dict[str, Any]:
-        """The figures in milliseconds, memory in MiB; without connections, of an idle node."""
+        """Returns the figures in milliseconds, memory in MiB; without connections, of an
+        idle node.
+        """
         context = multiprocessing.get_context("spawn")
         port, bodies = self.node.port, hostile_bodies(self.content)
         content = (port, [*bodies.values()], connections)
@@ -190,7 +192,7 @@ class HostileLoad:
         return any(method in name for name in self.node.metrics())
 
     def _ask(self, seconds: float) -> tuple[dict[str, list[float]], int]:
-        """The latencies of the short questions, and the most memory meanwhile."""
+        """Returns the latencies of the short questions, and the most memory meanwhile."""
         call = {"to": self.content.answer}
         bodies = {
             "eth_blockNumber": request_body("eth_blockNumber"),
@@ -214,7 +216,7 @@ class HostileLoad:
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """The aims and how the figures meet them."""
+    """Returns the aims and how the figures meet them."""
     return [aim(name, "ms", limit, found[group][figure]) for name, group, figure, limit in AIMS]
 
 

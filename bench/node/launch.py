@@ -108,7 +108,7 @@ class NodeProcess:
         self.stop()
 
     def answers(self) -> bool:
-        """Whether it serves requests. RuntimeError when the process has ended."""
+        """Returns whether it serves requests. RuntimeError when the process has ended."""
         if self.process is not None and self.process.poll() is not None:
             raise RuntimeError(f"the node ended with {self.process.returncode}")
         try:
@@ -118,11 +118,11 @@ class NodeProcess:
         return True
 
     def client(self) -> JsonRpcClient:
-        """A connection to it, for one thread."""
+        """Returns a connection to it, for one thread."""
         return JsonRpcClient(self.url, timeout=ANSWER_SECONDS)
 
     def ask(self, method: str, *params: Any) -> Any:
-        """The result of one call, from any thread. RpcRefusal or RpcUnreachable."""
+        """Returns the result of one call, from any thread. RpcRefusal or RpcUnreachable."""
         return call_once(self.url, method, *params, timeout=ANSWER_SECONDS)
 
     def metrics(self) -> dict[str, float]:
@@ -155,7 +155,7 @@ class NodeProcess:
 def fastevm_node(
     *options: str, module: Sequence[str] = ("fastevm.rpc",), log: Path | None = None
 ) -> NodeProcess:
-    """A node of this build, not started; ``options`` are those of ``fastevm node``."""
+    """Returns a node of this build, not started; ``options`` are those of ``fastevm node``."""
     return NodeProcess([sys.executable, "-m", *module, "-q", *options], log=log)
 
 
@@ -168,7 +168,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """The result of a coroutine that runs on the loop."""
+        """Returns the result of a coroutine that runs on the loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(START_SECONDS)
 
     def close(self) -> None:
@@ -215,11 +215,11 @@ class ServerThread:
         self.stop()
 
     def url(self, dialect: str = "preconf") -> str:
-        """The address that speaks ``dialect``."""
+        """Returns the address that speaks ``dialect``."""
         return self.server.urls[list(DIALECTS).index(dialect)]
 
     def client(self, dialect: str = "preconf") -> JsonRpcClient:
-        """A connection to it, for one thread."""
+        """Returns a connection to it, for one thread."""
         return JsonRpcClient(self.url(dialect), timeout=ANSWER_SECONDS)
 
 
@@ -231,7 +231,7 @@ def server_of(
     development: bool = False,
     **options: Any,
 ) -> Server:
-    """A server for this event loop, not started, with a listener for each dialect.
+    """Returns a server for this event loop, not started, with a listener for each dialect.
 
     Without dialects it has one listener for preconf. A dialect may name its receipts, as in
     ``preconf/preconfirmed``. ``development``: each is that of a development node. ``options`` are
@@ -256,7 +256,8 @@ def numbers_of(metrics: str) -> dict[str, float]:
 
 
 def wait_for(condition: Callable[[], Any], seconds: float, complaint: str) -> Any:
-    """The first true value of ``condition``; TimeoutError with ``complaint`` when it takes longer.
+    """Returns the first true value of ``condition``; TimeoutError with ``complaint`` when it takes
+    longer.
 
     OSError and RpcUnreachable of ``condition`` count as not yet.
     """
@@ -273,7 +274,7 @@ def wait_for(condition: Callable[[], Any], seconds: float, complaint: str) -> An
 
 
 def free_port() -> int:
-    """A port of the loopback interface that is free now."""
+    """Returns a port of the loopback interface that is free now."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])

@@ -38,7 +38,7 @@ def batch_of(bodies: Sequence[bytes]) -> bytes:
 
 
 def http(body: bytes) -> bytes:
-    """The bytes of a POST, as client libraries send it."""
+    """Returns the bytes of a POST, as client libraries send it."""
     head = (
         f"POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n"
         f"Accept: */*\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -72,7 +72,7 @@ class Sample:
         return self.cpu / self.calls if self.calls else 0.0
 
     def quantile(self, share: float) -> float:
-        """The latency that ``share`` of the requests do not exceed; 0 without any."""
+        """Returns the latency that ``share`` of the requests do not exceed; 0 without any."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 

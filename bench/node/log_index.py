@@ -42,12 +42,12 @@ UNKNOWN: Final = keccak256(b"nobody's token")[:20]
 
 
 def account_word(number: int) -> bytes:
-    """A holder as a topic."""
+    """Returns a holder as a topic."""
     return bytes(12) + keccak256(word(number))[:20]
 
 
 def pattern(number: int) -> tuple[Receipt, bytes]:
-    """The logs of a block in one receipt, and their bloom."""
+    """Returns the logs of a block in one receipt, and their bloom."""
     logs = [
         Log(
             keccak256(word((number * 7 + at) % TOKENS))[:20],
@@ -107,7 +107,7 @@ class Filled:
         return self.blocks[-1]
 
     def block_by_number(self, number: int) -> Block | None:
-        """The block of this number, or None."""
+        """Returns the block of this number, or None."""
         return self.blocks[number] if 0 <= number < len(self.blocks) else None
 
     def canonical_hash(self, number: int) -> bytes | None:
@@ -131,7 +131,7 @@ def texts(index: LogIndex, query: LogQuery, first: int, last: int, limit: int) -
 
 
 def all_in_parts(index: LogIndex, query: LogQuery, blocks: int) -> tuple[int, int]:
-    """All logs, in answers as large as one may be by default."""
+    """Returns all logs, in answers as large as one may be by default."""
     count = size = 0
     for first in range(1, blocks + 1, PART):
         found = texts(index, query, first, first + PART - 1, PLENTY)
@@ -140,7 +140,7 @@ def all_in_parts(index: LogIndex, query: LogQuery, blocks: int) -> tuple[int, in
 
 
 def best(run: Callable[[], object], rounds: int) -> float:
-    """The shortest CPU time of a run in milliseconds."""
+    """Returns the shortest CPU time of a run in milliseconds."""
     times = []
     for _ in range(rounds):
         started = time.thread_time()
@@ -150,7 +150,7 @@ def best(run: Callable[[], object], rounds: int) -> float:
 
 
 def measure(blocks: int = BLOCKS, rounds: int = ROUNDS) -> dict[str, float]:
-    """The times in milliseconds over all blocks, and the size of the index."""
+    """Returns the times in milliseconds over all blocks, and the size of the index."""
     chain = Filled(blocks)
     index = LogIndex(chain, LogLimits(size=PLENTY))
     started = time.thread_time()
@@ -178,14 +178,14 @@ def measure(blocks: int = BLOCKS, rounds: int = ROUNDS) -> dict[str, float]:
 
 
 def bloom_speed(count: int = 100_000) -> float:
-    """How fast blooms are scanned that are half full, by their size."""
+    """Returns how fast blooms are scanned that are half full, by their size."""
     blooms = os.urandom(count * BLOOM_SIZE)
     scan = LogQuery([UNKNOWN], [[TRANSFER]]).blooms.scan
     return len(blooms) / best(lambda: scan(blooms), 5) / 1e6
 
 
 def aims(found: dict[str, float]) -> list[dict[str, object]]:
-    """The aims and the measured values."""
+    """Returns the aims and the measured values."""
     return [
         aim(f"a million logs, {name}", "ms", limit, found[name]) for name, limit in LIMITS.items()
     ]

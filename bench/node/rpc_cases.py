@@ -40,24 +40,24 @@ ACCOUNTS: Final = tuple(account.address for account in dev_accounts(10))
 
 
 def account(number: int) -> str:
-    """The development accounts in turn."""
+    """Returns the development accounts in turn."""
     return shown(ACCOUNTS[number % len(ACCOUNTS)])
 
 
 def token_transfer(content: Content, number: int) -> dict[str, str]:
-    """A call that moves some of the token to a new address."""
+    """Returns a call that moves some of the token to a new address."""
     data = transfer(word(1_000_000 + number)[12:], 1_000)
     return {"from": account(number), "to": content.token, "data": shown(data)}
 
 
 def balance_of(content: Content, number: int) -> dict[str, str]:
-    """A call of the token's balanceOf."""
+    """Returns a call of the token's balanceOf."""
     owner = ACCOUNTS[number % len(ACCOUNTS)]
     return {"to": content.token, "data": shown(BALANCE_OF + owner.rjust(32, b"\0"))}
 
 
 def simulation(content: Content, number: int, blocks: int, calls: int) -> list[Any]:
-    """A payload of so many blocks with so many transfers each."""
+    """Returns a payload of so many blocks with so many transfers each."""
     made = [
         {"calls": [token_transfer(content, number * calls + j) for j in range(calls)]}
         for _ in range(blocks)
@@ -66,7 +66,7 @@ def simulation(content: Content, number: int, blocks: int, calls: int) -> list[A
 
 
 def transaction(content: Content, number: int) -> list[Any]:
-    """The hash of one of the mined transfers."""
+    """Returns the hash of one of the mined transfers."""
     return [content.transactions[number % len(content.transactions)]]
 
 
@@ -105,7 +105,7 @@ MODES: Final[tuple[Mode, ...]] = (
 
 
 def requests_of(case: Case, content: Content, items: int) -> list[bytes]:
-    """The requests of a case, as bytes for the socket."""
+    """Returns the requests of a case, as bytes for the socket."""
     bodies = [
         request_body(case.method, case.params(content, number), number)
         for number in range(max(items, VARIANTS))
@@ -135,7 +135,7 @@ class Side:
         return self.loads[connections].run(self.requests[key], items=items, seconds=seconds)
 
     def answer(self, case: Case) -> Any:
-        """The node's answer to the first request of a case."""
+        """Returns the node's answer to the first request of a case."""
         return self.client.call(case.method, *case.params(self.content, 0))
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class Side:
 
 @contextmanager
 def sides(progress: Callable[[str], None], peers: bool = True) -> Iterator[list[Side]]:
-    """Both nodes, or this one alone where anvil cannot be had."""
+    """Provides both nodes, or this one alone where anvil cannot be had."""
     opened = [Side(start_fastevm())]
     try:
         if peers:
@@ -163,12 +163,12 @@ def sides(progress: Callable[[str], None], peers: bool = True) -> Iterator[list[
 
 
 def modes_of(case: Case) -> tuple[Mode, ...]:
-    """The modes in which a case is measured."""
+    """Returns the modes in which a case is measured."""
     return MODES if case.batched else MODES[:2]
 
 
 def turns(side: Side) -> Iterator[Sample]:
-    """Every case in every mode, each for a moment."""
+    """Yields every case in every mode, each for a moment."""
     for case in CASES:
         for mode in modes_of(case):
             yield side.run(case, mode, TURN_SECONDS)

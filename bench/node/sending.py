@@ -88,7 +88,7 @@ class Sending:
         return int(self.client.call("eth_getBalance", shown(address), "latest"), 16)
 
     def transfers(self, count: int, target: bytes) -> list[Transaction]:
-        """The next transactions, from all senders in turn."""
+        """Returns the next transactions, from all senders in turn."""
         first, self.sent = self.sent, self.sent + count
         return [
             signed(self.senders[i % SENDERS].key, i // SENDERS, to=target, value=1)
@@ -96,7 +96,7 @@ class Sending:
         ]
 
     def run(self, count: int, items: int) -> dict[str, float]:
-        """Sends transactions; returns accepted and included ones per second, and CPU for each."""
+        """Sends transactions. Returns accepted and included ones per second, and CPU for each."""
         self.rounds += 1
         target = keccak256(b"target" + self.rounds.to_bytes(4, "big"))[:20]
         bodies = [
@@ -142,7 +142,7 @@ Found = dict[str, dict[str, dict[str, float]]]  # mode -> node -> figures
 
 
 def measure(progress: Callable[[str], None], quick: bool = False) -> Found:
-    """Both nodes in turns; medians of the rounds."""
+    """Returns both nodes in turns; medians of the rounds."""
     opened = [Sending(start_fastevm())]
     try:
         try:
@@ -181,7 +181,7 @@ def aims(found: Found) -> list[dict[str, object]]:
 
 
 def table(found: Found) -> str:
-    """The figures as text."""
+    """Returns the figures as text."""
     lines = [f"{'transactions':40}{'cpu us':>10}{'anvil':>10}{'per s':>10}{'anvil':>10}"]
     for mode, by_node in found.items():
         for what in ("accepted", "included"):

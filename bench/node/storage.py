@@ -218,7 +218,7 @@ ENGINES: Final[dict[str, Callable[[Path], Stored]]] = {
 
 
 def rows(number: int, block: Block, payload: bytes) -> list[tuple[bytes, bytes]]:
-    """The keys and values of a block in a store of keys and values."""
+    """Returns the keys and values of a block in a store of keys and values."""
     found = [(b"b" + number.to_bytes(8, "big"), payload)]
     found.append((b"h" + block.hash, LOCATION.pack(number, 2**24 - 1)))
     for index, transaction in enumerate(block.transactions):
@@ -247,7 +247,7 @@ def chain(count: int) -> Iterator[tuple[int, Block, bytes]]:
 
 
 def receipt(number: int) -> Receipt:
-    """A receipt with the log of a transfer."""
+    """Returns a receipt with the log of a transfer."""
     log = Log(bytes(20), (keccak256(b"t"), keccak256(bytes([number % 256])), bytes(32)), bytes(32))
     return Receipt(
         tx_type=2, status=1, post_state=None, cumulative_gas_used=50_000, logs=(log,),
@@ -263,7 +263,7 @@ def timed(action: Callable[..., Any], *arguments: Any) -> float:
 
 
 def by_hash(store: Stored, key: bytes) -> bytes | None:
-    """The block that contains a transaction."""
+    """Returns the block that contains a transaction."""
     found = store.locate(key)
     return None if found is None else store.get(found[0])
 
@@ -275,7 +275,7 @@ def resident() -> float:
 
 
 def measure(name: str, path: Path, blocks: int) -> dict[str, float]:
-    """The speed of one engine in microseconds, its memory and its files in MiB."""
+    """Returns the speed of one engine in microseconds, its memory and its files in MiB."""
     sample, rng = [], random.Random(1)
     gc.collect()
     before, store = resident(), ENGINES[name](path)
@@ -359,7 +359,9 @@ def flip(path: Path, rng: random.Random) -> None:
 
 
 def outcome(name: str, path: Path, expected: dict[int, bytes]) -> str:
-    """The effect of a damaged directory on a reader, in a separate process because it may crash."""
+    """Returns the effect of a damaged directory on a reader, in a separate process because it may
+    crash.
+    """
     command = [sys.executable, "-m", MODULE, "--read", name, str(path)]
     found = subprocess.run(
         command, capture_output=True, input=json.dumps(digests(expected)).encode()
@@ -396,7 +398,9 @@ def write_until_killed(name: str, path: str, pipe: Any) -> None:
 
 
 def killed(name: str) -> int:
-    """How often a block that was written is missing after ``kill -9`` at a random moment."""
+    """Returns how often a block that was written is missing after ``kill -9`` at a random
+    moment.
+    """
     rng, missing = random.Random(3), 0
     context = multiprocessing.get_context("fork")
     for _ in range(KILLS):

@@ -30,7 +30,7 @@ Progress = Callable[[str], None]
 
 
 def measure(progress: Progress, quick: bool = False) -> dict[str, Any]:
-    """All figures with their circumstances and aims."""
+    """Returns all figures with their circumstances and aims."""
     found: dict[str, Any] = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
@@ -108,7 +108,7 @@ def cadence(progress: Progress) -> dict[str, Any]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """The figures as text."""
+    """Returns the figures as text."""
     lines = [
         f"{name:12}{row['seconds']:8.3f} s to the first answer{row['megabytes']:8.1f} MB"
         for name, row in found["start"].items()

@@ -26,7 +26,7 @@ class NotBuilt(Exception):
 
 
 def cache() -> Path:
-    """The folder of all builds."""
+    """Returns the folder of all builds."""
     chosen = os.environ.get("FASTEVM_PEER_CACHE")
     if chosen:
         return Path(chosen)
@@ -63,7 +63,7 @@ class Compiled:
         return cache() / f"{self.name}-{version}" / self.name
 
     def found(self) -> Path:
-        """The built program. Raises NotBuilt if it is missing."""
+        """Returns the built program. Raises NotBuilt if it is missing."""
         path = self.path
         if not path.exists():
             raise NotBuilt(

@@ -14,12 +14,12 @@ EMPTY_TRIE_ROOT = bytes.fromhex("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc
 
 
 def version() -> str:
-    """The version of the package."""
+    """Returns the version of the package."""
     return installed("py-evm")
 
 
 def state_of(env: "dict[str, Any]") -> Any:
-    """An empty state in the block that the case file describes."""
+    """Returns an empty state in the block that the case file describes."""
     machine = MACHINES[env.get("fork", "cancun")]
     context = ExecutionContext(
         coinbase=bytes(20),
@@ -74,5 +74,5 @@ class Program:
 
 
 def prepare(env: "dict[str, Any]", case: "dict[str, Any]", slow: bool) -> Program:
-    """A case ready to run."""
+    """Returns a case ready to run."""
     return Program(env, case, slow)

@@ -46,7 +46,7 @@ class TooSlow(BaseException):
 
 
 def version() -> str:
-    """The version of the package."""
+    """Returns the version of the package."""
     return installed("py-evm")
 
 
@@ -60,12 +60,12 @@ def make_room() -> None:
 
 
 def number(text: "str | None") -> int:
-    """A number of a test file."""
+    """Returns a number of a test file."""
     return int((text or "0x0").removeprefix("0x") or "0", 16)
 
 
 def context_of(env: "dict[str, Any]", chain_id: int) -> ExecutionContext:
-    """The block around the transaction."""
+    """Returns the block around the transaction."""
     block = number(env["currentNumber"])
     first = max(0, block - ANCESTORS)
     return ExecutionContext(
@@ -83,7 +83,7 @@ def context_of(env: "dict[str, Any]", chain_id: int) -> ExecutionContext:
 
 
 def state_of(machine: Any, test: "dict[str, Any]") -> Any:
-    """The state before, in its block."""
+    """Returns the state before, in its block."""
     chain_id = number((test.get("config") or {}).get("chainid", "0x1"))
     context = context_of(test["env"], chain_id)
     state = machine.get_state_class()(AtomicDB(), context, BLANK_NODE_HASH)
@@ -99,7 +99,9 @@ def state_of(machine: Any, test: "dict[str, Any]") -> Any:
 
 
 def transaction_of(machine: Any, test: "dict[str, Any]", entry: "dict[str, Any]") -> Any:
-    """The signed transaction; where the file has only its fields and a key, it is signed here."""
+    """Returns the signed transaction; where the file has only its fields and a key, it is signed
+    here.
+    """
     builder = machine.get_transaction_builder()
     if "txbytes" in entry:
         return builder.decode(data(entry["txbytes"]))
@@ -116,7 +118,7 @@ def transaction_of(machine: Any, test: "dict[str, Any]", entry: "dict[str, Any]"
 
 
 def root_after(machine: Any, state: Any, test: "dict[str, Any]", entry: "dict[str, Any]") -> bytes:
-    """The root after the transaction, or after its refusal; the coinbase is touched."""
+    """Returns the root after the transaction, or after its refusal; the coinbase is touched."""
     try:
         transaction = transaction_of(machine, test, entry)
         state.lock_changes()
@@ -133,7 +135,9 @@ def root_after(machine: Any, state: Any, test: "dict[str, Any]", entry: "dict[st
 
 
 def run_case(test: "dict[str, Any]", fork: str, position: int) -> "tuple[str, float, float]":
-    """The failure or an empty text, the seconds to make the state, and the seconds after that."""
+    """Returns the failure or an empty text, the seconds to make the state, and the seconds after
+    that.
+    """
     if fork not in MACHINES:
         return "of a fork that it does not have", 0.0, 0.0
     machine, entry = MACHINES[fork], test["post"][fork][position]
@@ -153,7 +157,7 @@ def give_up(*_: object) -> None:
 def guarded(
     run: "Callable[[], tuple[str, float, float]]", limit: float
 ) -> "tuple[str, float, float]":
-    """A case that ends within its time on the processor, whatever it does."""
+    """Returns a case that ends within its time on the processor, whatever it does."""
     signal.setitimer(signal.ITIMER_PROF, limit)
     try:
         return run()

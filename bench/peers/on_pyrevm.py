@@ -11,12 +11,12 @@ DATA_GAS = (4, 16)  # of a zero byte and of another
 
 
 def version() -> str:
-    """The version of the wheel."""
+    """Returns the version of the wheel."""
     return installed("pyrevm")
 
 
 def environment(env: "dict[str, Any]") -> pyrevm.EVM:
-    """An empty machine in the block that the case file describes."""
+    """Returns an empty machine in the block that the case file describes."""
     block = pyrevm.BlockEnv(
         number=env.get("number", 1),
         timestamp=env.get("timestamp", 1),
@@ -71,5 +71,5 @@ class Program:
 
 
 def prepare(env: "dict[str, Any]", case: "dict[str, Any]", slow: bool) -> Program:
-    """A case ready to run."""
+    """Returns a case ready to run."""
     return Program(env, case, slow)

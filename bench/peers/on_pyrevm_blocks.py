@@ -12,7 +12,7 @@ NO_LIMIT = 2**64 - 1
 
 
 def machine(found: "dict[str, Any]") -> pyrevm.EVM:
-    """A machine in the block, on the state before it."""
+    """Returns a machine in the block, on the state before it."""
     block = found["block"]
     environment = pyrevm.BlockEnv(
         number=block["number"], coinbase=block["coinbase"], timestamp=block["timestamp"],

@@ -20,7 +20,9 @@ class Program(Protocol):
 
 
 def number(value: "str | int | None") -> int:
-    """An integer of a case file: a JSON number or a 0x-prefixed string; 0 where it is missing."""
+    """Returns an integer of a case file: a JSON number or a 0x-prefixed string; 0 where it is
+    missing.
+    """
     if value is None:
         return 0
     return value if isinstance(value, int) else int(value, 16)
@@ -32,7 +34,7 @@ def data(value: "str | None") -> bytes:
 
 
 def storage(account: "dict[str, Any]") -> "dict[int, int]":
-    """The slots of an account of a case file."""
+    """Returns the slots of an account of a case file."""
     return {number(slot): number(value) for slot, value in (account.get("storage") or {}).items()}
 
 
@@ -43,6 +45,6 @@ def call_of(case: "dict[str, Any]", slow: bool) -> "tuple[bytes, int]":
 
 
 def outcome(gas_used: int, output: bytes, success: bool) -> "dict[str, Any]":
-    """An outcome as it goes over the wire."""
+    """Returns an outcome as it goes over the wire."""
     shown = "0x" + output[:OUTPUT_LIMIT].hex()
     return {"gas_used": gas_used, "output": shown, "success": success}

@@ -43,7 +43,7 @@ class Assembly:
         self._code += push(value % WORD, width=width)
 
     def label(self) -> str:
-        """A new name for a place to jump to."""
+        """Returns a new name for a place to jump to."""
         self._names += 1
         return f"L{self._names}"
 
@@ -65,7 +65,7 @@ class Assembly:
         return label
 
     def assemble(self) -> bytes:
-        """The code, with its data behind it and every reference filled in."""
+        """Returns the code, with its data behind it and every reference filled in."""
         code = bytearray(self._code)
         offsets = dict(self._offsets)
         for label, content in self._data:

@@ -41,7 +41,7 @@ class Case:
     document: dict[str, Any]
 
     def expected(self, slow: bool) -> Outcome:
-        """The outcome of the full case, or of the shorter one for slow engines."""
+        """Returns the outcome of the full case, or of the shorter one for slow engines."""
         document = self.document
         if slow and document.get("expected_slow"):
             short = document["expected_slow"]
@@ -53,13 +53,13 @@ class Case:
         )
 
     def scale(self, slow: bool) -> float:
-        """How much more gas the full case uses than the shorter one."""
+        """Returns how much more gas the full case uses than the shorter one."""
         short = self.expected(slow).gas_used
         return self.expected(False).gas_used / short if short else 1.0
 
 
 def read(file: Path) -> dict[str, Any]:
-    """The document in a file of cases: JSON, packed with xz if its name ends so."""
+    """Returns the document in a file of cases: JSON, packed with xz if its name ends so."""
     content = file.read_bytes()
     found: dict[str, Any] = json.loads(
         lzma.decompress(content) if file.suffix == ".xz" else content
@@ -69,12 +69,12 @@ def read(file: Path) -> dict[str, Any]:
 
 @cache
 def named(file: Path) -> dict[str, dict[str, Any]]:
-    """The entries of a file of cases by their names; the file is read once."""
+    """Returns the entries of a file of cases by their names; the file is read once."""
     return {entry["name"]: entry for entry in read(file)["cases"]}
 
 
 def load(file: Path, match: str = "*") -> list[Case]:
-    """The cases of a file whose names match a pattern; ValueError when there is none."""
+    """Returns the cases of a file whose names match a pattern; ValueError when there is none."""
     document = read(file)
     environment = document.get("env", {})
     found = [

@@ -24,7 +24,7 @@ LOOP_GAS = 10**8  # with more than 300,000,000 a run is prepared for signals fir
 
 
 def word(number: int) -> bytes:
-    """A number as calldata."""
+    """Returns a number as calldata."""
     return number.to_bytes(32, "big")
 
 
@@ -116,7 +116,7 @@ class Program:
     fork: str = "osaka"
 
     def machine(self) -> fastevm.EVM:
-        """A machine with the program and its helper in place."""
+        """Returns a machine with the program and its helper in place."""
         machine = fastevm.EVM(self.fork)
         machine.set_account(CALLER, FUNDS, 1)
         machine.set_account(PROGRAM, FUNDS, 1, self.code, self.storage)
@@ -124,7 +124,9 @@ class Program:
         return machine
 
     def call(self) -> Callable[[], fastevm.ExecutionResult]:
-        """The program as something to call, always from the same state; it must succeed once."""
+        """Returns the program as something to call, always from the same state; it must succeed
+        once.
+        """
         call = partial(self.machine().call, PROGRAM, self.data, sender=CALLER, gas=LOOP_GAS)
         result = call()
         if not result.success:
@@ -137,7 +139,7 @@ class ForkedProgram(Program):
     """The same over a remote state of which everything is known that the program reads."""
 
     def machine(self) -> fastevm.EVM:
-        """A machine on the remote state; its first call fetches."""
+        """Returns a machine on the remote state; its first call fetches."""
         accounts: dict[bytes, dict[str, Any]] = {
             CALLER: {"balance": FUNDS, "nonce": 1},
             PROGRAM: {"balance": FUNDS, "nonce": 1, "code": self.code, "storage": self.storage},

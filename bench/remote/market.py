@@ -107,7 +107,7 @@ class Holder:
 
 @cache
 def holders() -> tuple[Holder, ...]:
-    """The holders of tokens, who send the transactions of the busy block."""
+    """Returns the holders of tokens, who send the transactions of the busy block."""
     keys = [keccak256(b"holder" + number.to_bytes(4, "big")) for number in range(HOLDERS)]
     found = []
     for key in keys:
@@ -118,7 +118,7 @@ def holders() -> tuple[Holder, ...]:
 
 
 def address_of(kind: str, number: int = 0) -> bytes:
-    """The address of one of our contracts."""
+    """Returns the address of one of our contracts."""
     return keccak256(f"{kind} {number}".encode())[12:]
 
 
@@ -136,7 +136,7 @@ def code_of(case: str, address: str) -> bytes:
 
 
 def token_storage(number: int) -> dict[int, int]:
-    """The balances of a token, and its code's address where it is a proxy."""
+    """Returns the balances of a token, and its code's address where it is a proxy."""
     owners = [holder.address for holder in holders()[: HOLDERS if number < WIDELY_HELD else ACTIVE]]
     slots = {balance_slot(owner): FUNDS + at for at, owner in enumerate(owners)}
     for pool in range(POOLS):
@@ -198,7 +198,7 @@ def accounts() -> dict[bytes, tuple[int, bytes, dict[int, int]]]:
 
 @cache
 def empty_genesis() -> dict[str, Any]:
-    """A genesis file without the market, for anvil and for our node."""
+    """Returns a genesis file without the market, for anvil and for our node."""
     document = dev_genesis(dev_accounts(10), chain_id=CHAIN_ID)
     nothing = {"balance": "0x0"}  # anvil wants it said
     alloc = {address: nothing | account for address, account in document["alloc"].items()}
@@ -209,7 +209,7 @@ def empty_genesis() -> dict[str, Any]:
 
 @cache
 def genesis() -> dict[str, Any]:
-    """The genesis file of an upstream with the market."""
+    """Returns the genesis file of an upstream with the market."""
     document = empty_genesis()
     alloc = dict(document["alloc"])
     for address, (balance, code, slots) in accounts().items():
@@ -230,13 +230,13 @@ def token_slot_of(holder: int) -> int:
 
 
 def balance_call(token: int, holder: int) -> dict[str, str]:
-    """A call object that reads a holder's balance of a token."""
+    """Returns a call object that reads a holder's balance of a token."""
     owner = holders()[holder].address
     return call_object(TOKEN_ADDRESSES[token], BALANCE_OF + owner.rjust(32, b"\0"))
 
 
 def multicall(holder: int, tokens: int = TOKENS) -> dict[str, str]:
-    """A call object that reads one holder's balances of many tokens."""
+    """Returns a call object that reads one holder's balances of many tokens."""
     words = [holders()[holder].address, *TOKEN_ADDRESSES[:tokens]]
     return call_object(MULTICALL_ADDRESS, b"".join(each.rjust(32, b"\0") for each in words))
 
@@ -247,7 +247,7 @@ def swap_data(amount: int = SWAP_AMOUNT) -> bytes:
 
 
 def swap(holder: int = 0, amount: int = SWAP_AMOUNT) -> dict[str, str]:
-    """A call object that swaps across all pools."""
+    """Returns a call object that swaps across all pools."""
     return call_object(ROUTER_ADDRESS, swap_data(amount), holder, SWAP_GAS)
 
 
@@ -260,7 +260,7 @@ def bundle(number: int) -> list[dict[str, str]]:
 
 
 def call_object(to: bytes, data: bytes, holder: int = 0, gas: int = READ_GAS) -> dict[str, str]:
-    """A call of a holder in JSON form."""
+    """Returns a call of a holder in JSON form."""
     sender = holders()[holder].address
     return {
         "from": "0x" + sender.hex(), "to": "0x" + to.hex(), "data": "0x" + data.hex(),

@@ -45,7 +45,7 @@ class Upstream:
         self.busy: Busy | None = None
 
     def ask(self, method: str, *params: Any) -> Any:
-        """The result of one call. RpcRefusal or RpcUnreachable."""
+        """Returns the result of one call. RpcRefusal or RpcUnreachable."""
         return self.node.ask(method, *params)
 
     @property
@@ -134,7 +134,7 @@ def start_own(document: dict[str, Any] | None = None, *options: str) -> Upstream
 def on_genesis(
     name: str, document: dict[str, Any] | None, command: Callable[[str], Sequence[str]]
 ) -> NodeProcess:
-    """A node that runs on a separate genesis file. LoadError when it does not start."""
+    """Returns a node that runs on a separate genesis file. LoadError when it does not start."""
     with tempfile.TemporaryDirectory() as folder:
         genesis = Path(folder) / "genesis.json"
         genesis.write_text(json.dumps(market.genesis() if document is None else document))

@@ -61,26 +61,26 @@ class Endpoint:
     """The proxy's treatment of a request; this base class forwards everything unchanged."""
 
     async def before(self, calls: list[Call], number: int) -> Reply | None:
-        """An answer in place of the node's, or None; may wait or raise `Cut`.
+        """Returns an answer in place of the node's, or None; may wait or raise `Cut`.
 
         ``number`` counts the requests of this endpoint from 0.
         """
         return None
 
     def refusal(self, call: Call) -> dict[str, Any] | None:
-        """The error object of a call that does not reach the node."""
+        """Returns the error object of a call that does not reach the node."""
         return None
 
     def asked(self, call: Call) -> Call:
-        """The call as the node gets it."""
+        """Returns the call as the node gets it."""
         return call
 
     def answered(self, call: Call, answer: Any) -> Any:
-        """The answer object as the client gets it."""
+        """Returns the answer object as the client gets it."""
         return answer
 
     def reply(self, reply: Reply, calls: list[Call], number: int) -> Reply:
-        """The whole answer as the client gets it."""
+        """Returns the whole answer as the client gets it."""
         return reply
 
     @property
@@ -239,7 +239,7 @@ class Proxy:
 
 
 def calls_of(body: bytes) -> list[Call]:
-    """The calls of a request; none where it is no JSON."""
+    """Returns the calls of a request; none where it is no JSON."""
     try:
         found = json.loads(body)
     except ValueError:

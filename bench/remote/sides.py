@@ -94,7 +94,7 @@ class Anvil:
         return bytes.fromhex(answer[2:])
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """The same transactions sent again to a fork of the block before.
+        """Returns the same transactions sent again to a fork of the block before.
 
         ``--fork-transaction-hash`` of version 1.7.1 executes nothing that lies before it.
         """
@@ -174,7 +174,7 @@ class Fastevm:
         return run_here(self.machine, bundles)
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """The state in front of the block, then all of it."""
+        """Returns the state in front of the block, then all of it."""
         self.close()
         started = time.perf_counter()
         with RemoteSource.open(url, busy.number, cache=self.cache, progress=False) as source:
@@ -207,7 +207,7 @@ class Local(Fastevm):
         return time.perf_counter() - started
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """The transactions alone: there is nothing to fetch."""
+        """Returns the transactions alone: there is nothing to fetch."""
         self._begin()
         assert self.machine is not None
         started = time.perf_counter()

@@ -17,7 +17,7 @@ FORMAT = 1
 
 
 def machine() -> dict[str, object]:
-    """The machine that the figures are of."""
+    """Returns the machine that the figures are of."""
     return {
         "processor": processor_name(),
         "cores": os.cpu_count(),
@@ -27,7 +27,7 @@ def machine() -> dict[str, object]:
 
 
 def processor_name() -> str:
-    """The name of the processor, if the system reports it."""
+    """Returns the name of the processor, if the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -43,7 +43,7 @@ def build(
     missing: dict[str, str],
     quick: bool,
 ) -> dict[str, Any]:
-    """The document: microseconds of each case on each engine, ratios, aims, circumstances.
+    """Returns the document: microseconds of each case on each engine, ratios, aims, circumstances.
 
     ``geomean`` gives, for each group and peer, the geometric mean of the peer's time divided by
     fastevm's. ``scaled`` names the engines that ran a shorter form of the loops: their time is
@@ -94,7 +94,7 @@ def spread(figures: Figures) -> dict[str, dict[str, list[float]]]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """The figures as text: cases, then groups, then aims."""
+    """Returns the figures as text: cases, then groups, then aims."""
     engines = [name for name in found["versions"] if name != "python"]
     peers = engines[1:]
     lines = [f"{'case (microseconds)':42}" + "".join(f"{name:>14}" for name in engines)]

@@ -24,7 +24,7 @@ def text(x: float, y: float, words: str, anchor: str = "start") -> str:
 
 
 def frame(height: float, parts: list[str]) -> str:
-    """The parts as one drawing."""
+    """Returns the parts as one drawing."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" '
         f'width="{WIDTH}" height="{height:.0f}">{"".join(parts)}</svg>'

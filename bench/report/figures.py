@@ -44,7 +44,7 @@ def groups_of(cases: Iterable[Case]) -> dict[str, list[str]]:
 
 
 def geomean(values: Iterable[float]) -> float | None:
-    """The geometric mean; None of nothing."""
+    """Returns the geometric mean; None of nothing."""
     logarithms = [math.log(value) for value in values]
     return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None
 
@@ -75,7 +75,7 @@ def summary(
 
 
 def aim(name: str, unit: str, limit: float, value: float) -> dict[str, object]:
-    """An aim and the measured value."""
+    """Returns an aim and the measured value."""
     return {
         "name": name, "unit": unit, "limit": limit, "value": round(value, 4),
         "met": value <= limit,
@@ -83,7 +83,7 @@ def aim(name: str, unit: str, limit: float, value: float) -> dict[str, object]:
 
 
 def group_aims(figures: Figures, groups: dict[str, list[str]]) -> list[dict[str, object]]:
-    """The aims against pyrevm; none where it did not run."""
+    """Returns the aims against pyrevm; none where it did not run."""
     found = []
     for group, limit in GROUP_AIMS.items():
         mean = geomean(ratios(figures, groups.get(group, ()), "pyrevm").values())
@@ -109,7 +109,7 @@ ABSOLUTE_AIMS = {
 
 
 def absolute_aims(figures: Figures) -> list[dict[str, object]]:
-    """The aims in nanoseconds and microseconds, for the cases that were run."""
+    """Returns the aims in nanoseconds and microseconds, for the cases that were run."""
     found = []
     for case, (name, times, unit, limit) in ABSOLUTE_AIMS.items():
         seconds = figures.median(case, "fastevm")

@@ -11,7 +11,7 @@ from fastevm.bench.report.drawing import bars
 
 
 def sections(found: dict[str, Any], table_of: Callable[..., str]) -> list[str]:
-    """The parts of a page; ``table_of`` makes a table of a head and rows."""
+    """Returns the parts of a page; ``table_of`` makes a table of a head and rows."""
     names = ", ".join(f"{name} ({row['version']})" for name, row in found["start"].items())
     parts = [
         "<h2>The node</h2>",
@@ -57,7 +57,7 @@ def transactions(
 
 
 def comparison(found: dict[str, dict[str, dict[str, float]]], table_of: Callable[..., str]) -> str:
-    """A table of both nodes, and bars of how many times anvil's CPU is ours."""
+    """Returns a table of both nodes, and bars of how many times anvil's CPU is ours."""
     columns = [
         (node, figure)
         for figure in ("cpu_us", "per_second", "p50_us", "p99_us")

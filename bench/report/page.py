@@ -77,7 +77,7 @@ def page(
     others: Mapping[str, dict[str, Any] | None] = MappingProxyType({}),
     trend: dict[str, Any] | None = None,
 ) -> str:
-    """The whole page. ``others``: figures of files of cases that are not ours, by name."""
+    """Returns the whole page. ``others``: figures of files of cases that are not ours, by name."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8><title>fastevm: measurements</title>",
         f"<style>{STYLE}</style><h1>fastevm: measurements</h1>",
@@ -99,7 +99,7 @@ def page(
 
 
 def course(measured: tuple[str, list[tuple[str, float]]]) -> str:
-    """A measure in each run: a table, and a line if there is more than one run."""
+    """Returns a measure in each run: a table, and a line if there is more than one run."""
     name, runs = measured
     text = table(("run", name), runs)
     if len(runs) > 1:
@@ -108,7 +108,7 @@ def course(measured: tuple[str, list[tuple[str, float]]]) -> str:
 
 
 def real_blocks(found: list[dict[str, Any]]) -> list[str]:
-    """The parts about real blocks, from the figures of `fastevm.bench.blocks.Timed`."""
+    """Returns the parts about real blocks, from the figures of `fastevm.bench.blocks.Timed`."""
 
     def speeds(seconds: Callable[[dict[str, Any]], float]) -> list[tuple[str, float]]:
         return [(str(item["number"]), item["gas"] / seconds(item) / 1e6) for item in found]
@@ -124,7 +124,7 @@ def real_blocks(found: list[dict[str, Any]]) -> list[str]:
 
 
 def engines(found: dict[str, Any]) -> list[str]:
-    """The parts about the machine itself."""
+    """Returns the parts about the machine itself."""
     parts = [
         origin(found),
         "<h2>Aims</h2>",
@@ -142,7 +142,7 @@ def engines(found: dict[str, Any]) -> list[str]:
 
 
 def origin(found: dict[str, Any]) -> str:
-    """The notes on date, machine, versions and omitted engines."""
+    """Returns the notes on date, machine, versions and omitted engines."""
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     machine = found["machine"]
     missing = "; ".join(f"{name}: {reason}" for name, reason in found["missing"].items())
@@ -158,7 +158,7 @@ def origin(found: dict[str, Any]) -> str:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table; cells are text already, or numbers."""
+    """Returns a table; cells are text already, or numbers."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in rows
@@ -167,19 +167,19 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def shown(cell: object) -> str:
-    """A number with four significant digits, anything else as text."""
+    """Returns a number with four significant digits, anything else as text."""
     if isinstance(cell, float):
         return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
     return escape(str(cell))
 
 
 def verdict(row: dict[str, Any]) -> str:
-    """Whether an aim was met."""
+    """Returns whether an aim was met."""
     return "met" if row["met"] else "MISSED"
 
 
 def aims(rows: list[dict[str, Any]]) -> str:
-    """The table of aims, which marks missed aims."""
+    """Returns the table of aims, which marks missed aims."""
     if not rows:
         return "<p class=note>None of the cases that the aims speak of was run.</p>"
     text = table(
@@ -286,7 +286,7 @@ def cases(found: dict[str, Any]) -> str:
 
 
 def measures(found: dict[str, Any]) -> list[str]:
-    """The measurements beside the cases."""
+    """Returns the measurements beside the cases."""
     growth = found["growth"]
     threads = found["threads"]
     sizes = [math.log10(row["slots"]) for row in growth]

@@ -19,7 +19,9 @@ echo "no such module" >&2; exit 1
 
 @pytest.fixture
 def tools(tmp_path, monkeypatch):
-    """A machine with an empty cache, whose only programs are in the folder that this returns."""
+    """Provides a machine with an empty cache, whose only programs are in the folder that this
+    returns.
+    """
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")

@@ -33,7 +33,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[-1])), Answer).serve_forever()
 
 @pytest.fixture
 def started(tmp_path: Path) -> Path:
-    """The file with the processes that were started."""
+    """Provides the file with the processes that were started."""
     return tmp_path / "started"
 
 
@@ -43,7 +43,7 @@ def command(started: Path) -> list[str]:
 
 
 def alive(started: Path) -> list[int]:
-    """The started processes that have not ended."""
+    """Returns the started processes that have not ended."""
     pids = [int(line) for line in started.read_text().split()]
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 

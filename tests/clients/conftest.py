@@ -10,7 +10,7 @@ from fastevm.bench.node.launch import fastevm_node
 
 @contextmanager
 def running_node(*options: str, module: Sequence[str] = ("fastevm.rpc",)) -> Iterator[str]:
-    """The address of a node with these options; it must end without a complaint."""
+    """Provides the address of a node with these options; it must end without a complaint."""
     node = fastevm_node(*options, module=module)
     node.start()
     try:
@@ -21,7 +21,7 @@ def running_node(*options: str, module: Sequence[str] = ("fastevm.rpc",)) -> Ite
 
 @pytest.fixture(scope="module", params=["preconf", "geth"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of a node with short blocks, once in each dialect."""
+    """Provides the address of a node with short blocks, once in each dialect."""
     options = ("--block-time", "300ms", "--slice-interval", "50", "--dialect", request.param)
     with running_node(*options) as found:
         yield found

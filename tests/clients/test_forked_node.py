@@ -47,7 +47,7 @@ class Counted:
 
 @pytest.fixture(scope="module", params=["fastevm", "anvil"])
 def upstream(request: pytest.FixtureRequest) -> Iterator[Counted]:
-    """Each kind of node; anvil is skipped where npm cannot bring it."""
+    """Provides each kind of node; anvil is skipped where npm cannot bring it."""
     if request.param == "anvil" and shutil.which("npm") is None:
         pytest.skip("needs npm")
     try:
@@ -70,7 +70,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[Counted]:
 
 @pytest.fixture
 def fork(upstream: Counted) -> Iterator[str]:
-    """The address of a forked node that makes a block for every transaction."""
+    """Provides the address of a forked node that makes a block for every transaction."""
     options = ("--fork-url", upstream.url, "--no-storage-caching", "--instant")
     with running_node(*options, "--dialect", "geth") as url:
         yield url

@@ -47,7 +47,7 @@ VIEM = {
 
 
 def reported(client: str, url: str, payer: int, *more: str) -> dict[str, Any]:
-    """The output of each program of a client: its value, or the error's text.
+    """Returns the output of each program of a client: its value, or the error's text.
 
     ``more``: further arguments of the programs.
     """

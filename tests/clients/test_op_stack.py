@@ -35,14 +35,14 @@ VIEM = {
 
 @pytest.fixture(scope="module")
 def l2() -> Iterator[str]:
-    """The address of a node with short blocks on a chain of the OP stack."""
+    """Provides the address of a node with short blocks on a chain of the OP stack."""
     with running_node("--op", "--block-time", "400ms", "--slice-interval", "100") as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def op_mainnet() -> Iterator[str]:
-    """The same with the id of OP Mainnet: cast knows the OP stack by chain id."""
+    """Provides the same with the id of OP Mainnet: cast knows the OP stack by chain id."""
     options = ("--op", "--chain-id", "10", "--block-time", "400ms", "--slice-interval", "100")
     with running_node(*options) as found:
         yield found

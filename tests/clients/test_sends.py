@@ -30,7 +30,7 @@ CAST = next(iter(HERE.glob("node_modules/@foundry-rs/cast-*/bin/cast")), None)
 
 @pytest.fixture(scope="module", params=PROFILES)
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of a node of each profile."""
+    """Provides the address of a node of each profile."""
     module = ("fastevm", "dev") if request.param == "dev" else ("fastevm.rpc",)
     with running_node(*PROFILES[request.param], module=module) as found:
         yield found

@@ -23,7 +23,7 @@ def hexed(value: int | bytes | None) -> str | None:
 
 
 def payload_of(block: Block, requests: list[bytes] | None) -> Json:
-    """A block as the parameters of engine_newPayload."""
+    """Returns a block as the parameters of engine_newPayload."""
     header = block.header
     fields = {
         "parentHash": hexed(header.parent_hash),
@@ -69,7 +69,8 @@ def payload_of(block: Block, requests: list[bytes] | None) -> Json:
 
 
 def engine_test(test: Mapping[str, Any]) -> Json | None:
-    """A blockchain test as an engine test; None if one of its blocks cannot be delivered so.
+    """Returns a blockchain test as an engine test, or None if one of its blocks cannot be delivered
+    so.
 
     The requests, which a block's RLP does not have, are those that the chain finds in running it.
     """
@@ -95,7 +96,7 @@ def engine_test(test: Mapping[str, Any]) -> Json | None:
 
 
 def is_decodable(item: Mapping[str, Any]) -> bool:
-    """Whether a block that must be refused is one that a payload can hold."""
+    """Returns whether a block that must be refused is one that a payload can hold."""
     try:
         return decode_block(bytes_of(item["rlp"])).number > 0
     except InvalidBlock:

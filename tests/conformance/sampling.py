@@ -38,7 +38,7 @@ ONCE_RED = (
 
 
 def archive(suite: str) -> Path:
-    """The archive of a suite; the test fails where the shared test data are missing."""
+    """Returns the archive of a suite; the test fails where the shared test data are missing."""
     path = SHARED / "fixtures" / f"{suite}.tar.zst"
     if not path.is_file():
         pytest.fail(f"{path} is missing: set FASTEVM_SHARED to the folder of the test data")
@@ -47,7 +47,7 @@ def archive(suite: str) -> Path:
 
 @cache
 def manifest() -> Mapping[str, Any]:
-    """The files in the archives."""
+    """Returns the files in the archives."""
     archive("general_state_tests")
     return json.loads((SHARED / "fixtures" / "manifest.json").read_text())
 
@@ -68,7 +68,7 @@ def chosen(suite: str) -> Mapping[str, int]:
 
 
 def stratified(files: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """A share of the files of each directory, at least one; the same files on every run."""
+    """Yields a share of the files of each directory, at least one; the same files on every run."""
     strata = defaultdict(list)
     for file in files:
         strata[file["path"].rpartition("/")[0]].append(file)

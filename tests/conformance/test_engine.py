@@ -66,7 +66,7 @@ def test_payloads_with_block_access_lists_are_judged_as_blocks_are(tmp_path: Pat
 
 
 def one(tests: dict[str, Json], fork: str) -> Json:
-    """A copy of a test of the fork whose last payload is valid."""
+    """Returns a copy of a test of the fork whose last payload is valid."""
     return next(
         json.loads(json.dumps(test))
         for test in tests.values()

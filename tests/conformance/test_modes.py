@@ -38,7 +38,7 @@ MODES: Mapping[str, Mapping[str, Any]] = {
 
 
 def outcome(test: StateTest, fork: str, entry: Mapping[str, Any], mode: str) -> bytes:
-    """The state root after an entry's transaction."""
+    """Returns the state root after an entry's transaction."""
     schedule = test.schedule_of(fork)
     options = dict(MODES[mode])
     if "trace" in options:

@@ -24,7 +24,7 @@ DATA = sepolia_blocks()
 
 
 def state_root_after(block, layer):
-    """The root of the partial trie of the block's witness after the block's changes."""
+    """Returns the root of the partial trie of the block's witness after the block's changes."""
     nodes = {
         keccak(node): node for node in map(hex_data, (DATA["nodes"][i] for i in block["nodes"]))
     }

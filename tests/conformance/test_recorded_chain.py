@@ -33,7 +33,7 @@ def new_chain() -> Chain:
 
 
 def blocks_in(data: bytes) -> list[bytes]:
-    """The encodings of the blocks, one by one."""
+    """Returns the encodings of the blocks, one by one."""
     blocks = []
     while data:
         width = data[0] - 0xF7

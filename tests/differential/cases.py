@@ -1,4 +1,4 @@
-"""Random cases: a small world of programs, and transactions that make them run."""
+"""Random cases: contracts, and transactions that run them."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ FORKS = (
     "Petersburg", "Istanbul", "Berlin", "London", "Paris", "Shanghai", "Cancun", "Prague", "Osaka",
     "BPO1", "BPO2",
 )  # fmt: skip
-# With the fork that not every peer has.
+# also the fork that not every peer supports
 ALL_FORKS = (*FORKS, "Amsterdam")
 ETHER = 10**18
 KEYS = tuple(bytes(31) + bytes([number]) for number in range(1, 5))
@@ -39,9 +39,9 @@ Fields = dict[str, Any]
 
 @dataclass
 class Case:
-    """A block environment, a state, and transactions to run on it one after the other.
+    """A block environment, a state, and transactions to run one after another.
 
-    All values are as in JSON: bytes as 0x-prefixed hex, numbers as integers, storage keys as hex.
+    Values are as in JSON: bytes as 0x-prefixed hex, numbers as integers, storage keys as hex.
     """
 
     fork: str
@@ -50,24 +50,24 @@ class Case:
     transactions: list[Fields]
 
     def dumps(self, **options: Any) -> str:
-        """As JSON."""
+        """Returns the case as JSON."""
         return json.dumps(asdict(self), **options)
 
     @staticmethod
     def loads(text: str) -> "Case":
-        """From JSON, of `dumps` or of a file of the corpus."""
+        """Reads the JSON of `dumps` or of a corpus file."""
         fields = json.loads(text)
         return Case(**{name: fields[name] for name in Case.__annotations__})
 
     @property
     def programs(self) -> int:
-        """How many programs there are in it: codes of accounts and of creations."""
+        """Returns the number of programs: codes of accounts and of creations."""
         codes = sum(1 for account in self.pre.values() if account["code"] != "0x")
         return codes + sum(1 for transaction in self.transactions if transaction["to"] is None)
 
 
 def made_by(creator: bytes, nonce: int) -> bytes:
-    """The address of a contract that CREATE makes."""
+    """Returns the address of a contract that CREATE makes."""
     encoded = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
     return keccak256(rlp.encode([creator, encoded]))[12:]
 
@@ -86,7 +86,7 @@ class CaseMaker:
         self.number = random.choice((1, 300, 1000, 70_000))
 
     def since(self, fork: str) -> bool:
-        """Whether the case's fork is this one or later."""
+        """Returns whether the case's fork is this one or later."""
         return self.era >= FORKS.index(fork_named(fork).name)
 
     def make(self) -> Case:
@@ -123,7 +123,9 @@ class CaseMaker:
     # --- the state ---
 
     def make_scenes(self) -> None:
-        """What programs may refer to; init codes within programs contain no further ones."""
+        """Chooses what programs refer to. Init codes inside programs contain no further
+        init codes.
+        """
         births = [made_by(address, self.nonces[address]) for address in self.contracts]
         births = self.random.sample(births, 2)
         addresses = (*self.contracts, *self.contracts, *PEOPLE[:3], *births, NOBODY, COINBASE)
@@ -143,7 +145,9 @@ class CaseMaker:
                 self.pre[person]["code"] = hex_bytes(b"\xef\x01\x00" + self.delegate())
 
     def delegate(self) -> bytes:
-        """A delegate: a contract, an account without code, a precompile, or the zero address."""
+        """Returns a delegate: a contract, an account without code, a precompile, or the zero
+        address.
+        """
         others = (*PEOPLE, NOBODY, bytes(19) + b"\x04", bytes(20))
         return self.random.choice((*self.contracts, *self.contracts, *others))
 
@@ -164,7 +168,9 @@ class CaseMaker:
         return {hex(slot): words.any_word(self.random) or 1 for slot in slots}
 
     def make_others(self) -> None:
-        """Accounts without code: ordinary ones, empty ones, and where contracts will be created."""
+        """Adds accounts without code: ordinary ones, empty ones, and at addresses of new
+        contracts.
+        """
         if self.random.random() < 0.3:
             self.put(COINBASE, balance=self.random.choice((1, ETHER)))
         if not self.since("SpuriousDragon") and self.random.random() < 0.4:
@@ -205,7 +211,7 @@ class CaseMaker:
         return fields
 
     def make_target(self, fields: Fields) -> None:
-        """Whom it calls, or what it creates, with which data and gas."""
+        """Sets recipient or init code, data and gas."""
         random = self.random
         chance = random.random()
         gas = random.choice((MOST_GAS, MOST_GAS, random.randrange(20_000, MOST_GAS)))
@@ -231,7 +237,7 @@ class CaseMaker:
         fields |= {"to": to and hex_bytes(to), "data": hex_bytes(data), "gas_limit": gas}
 
     def make_caller(self) -> None:
-        """Make the first contract one that calls all others and keeps what they gave."""
+        """Makes the first contract call all others and store their results."""
         code = Assembly()
         share = MOST_GAS // (len(self.contracts) + 1)
         for place, address in enumerate(self.contracts[1:]):
@@ -254,7 +260,7 @@ class CaseMaker:
         self.pre[CONTRACTS[0]]["balance"] = ETHER
 
     def make_envelope(self, fields: Fields, kind: int) -> None:
-        """What belongs to the type: prices, access list, blobs, authorizations."""
+        """Sets the fields of the type: prices, access list, blobs, authorizations."""
         random, base = self.random, self.block["base_fee"]
         fields["type"] = kind
         if kind < 2:
@@ -283,7 +289,7 @@ class CaseMaker:
         ]
 
     def authorization(self) -> list[Any]:
-        """[chain id, address, nonce, y parity, r, s], mostly valid."""
+        """Returns [chain id, address, nonce, y parity, r, s], usually valid."""
         random = self.random
         who = random.randrange(len(PEOPLE))
         nonce = self.nonces[PEOPLE[who]] + random.choice((0, 0, 0, 0, 1))
@@ -296,6 +302,6 @@ class CaseMaker:
 
 
 def make_case(seed: int, fork: str | None = None) -> Case:
-    """The case of a seed, for the fork given or one that the seed chooses."""
+    """Returns the case of a seed, for the given fork or one that the seed selects."""
     random = Random(seed)
     return CaseMaker(random, fork or random.choice(FORKS)).make()

@@ -7,7 +7,9 @@ ASPECTS = ("status", "gas_used", "block_gas", "refunded", "output", "logs")
 
 
 def difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
-    """The first difference in words, or None. What only one side reports is not compared."""
+    """Describes the first difference, or returns None. Ignores values that only one side
+    reports.
+    """
     if "failure" in theirs:
         return f"the peer failed: {theirs['failure']}"
     pairs = zip(ours["transactions"], theirs["transactions"], strict=True)
@@ -29,7 +31,7 @@ def difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
 
 
 def state_difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
-    """The first account that differs, part by part."""
+    """Describes the first account that differs."""
     for address in sorted(ours.keys() | theirs.keys()):
         our, their = ours.get(address), theirs.get(address)
         if our is None or their is None:
@@ -41,7 +43,7 @@ def state_difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
 
 
 def account_difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
-    """The first difference in the accounts, parts and slots that the peer reports."""
+    """Describes the first difference in the accounts, members and slots that the peer reports."""
     for address, parts in theirs.items():
         account = ours.get(address, [0, 0, "0x", {}])
         for name, their in parts.items():

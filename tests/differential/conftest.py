@@ -1,4 +1,4 @@
-"""The peers, each started once for all tests that ask it."""
+"""The peers. Each is started once for all tests."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,7 +11,7 @@ from .peers import Peer, PeerError
 
 @pytest.fixture(scope="session")
 def peer() -> Iterator[Callable[[str], Peer]]:
-    """A running peer by name; the test fails, saying what to do, where it is not installed."""
+    """Starts a peer by name. Fails with instructions if it is not installed."""
     with ExitStack() as stack:
 
         @cache

@@ -2,11 +2,11 @@
 
     python -m tests.differential.fuzz --seconds 600 [--seed N] [--peers eels,pyrevm,geth+revm,self]
 
-Prints what was compared, and for each difference the seed and the smallest case that shows it,
-which is also written to tests/differential/corpus/ and so replayed by every later test run. The
-peer "self" is fastevm under other circumstances: suspended, traced, in slices (tests/metamorphic).
-Peers joined with + run the same cases. A default peer that is not installed is skipped with a line.
-Ends with status 1 when there was a difference.
+Prints what was compared, and for each difference the seed and the smallest case. That case is also
+written to tests/differential/corpus/, which later test runs replay. The peer "self" is fastevm in
+other modes: suspended, traced, in slices (tests/metamorphic). Peers joined with + run the same
+cases. A default peer that is not installed is skipped with a message. Exit status 1: there was a
+difference.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from .minimise import minimise
 from .peers import Peer, PeerError, command_of
 
 CORPUS = Path(__file__).parent / "corpus"
-# Cases per turn: each peer gets about a second.
+# cases per turn, so that each peer gets about a second
 TURNS = {"eels": 60, "py-evm": 25, "pyrevm": 500, "geth+revm": 500, "self": 50}
 SELF = "self"
 DEFAULT = ("eels", "py-evm", "pyrevm", "geth+revm", SELF)
@@ -60,7 +60,7 @@ class Campaign:
                 break
 
     def turn(self, name: str) -> None:
-        """A batch of cases for one peer. Reports come last: they ask the peer again."""
+        """Runs a batch of cases on one peer. Reports come last, because they use the peer again."""
         started = time.monotonic()
         differing = []
         seeds = list(islice(self.seeds, TURNS.get(name, TURNS["eels"])))
@@ -78,7 +78,7 @@ class Campaign:
             self.report(peer, seed, verdict)
 
     def verdicts(self, name: str, seeds: list[int]) -> Iterator[tuple[int, str, Verdict]]:
-        """Seed, peer and verdict of each case; of each peer that shares the cases."""
+        """Yields seed, peer and verdict of each case, for each peer that shares the cases."""
         group = name.split(TOGETHER)
         if len(group) > 1:
             seed_of: dict[int, int] = {}
@@ -91,7 +91,7 @@ class Campaign:
                     kept.append(case)
                     yield case
 
-            kept: list[Case] = []  # so that no other case gets the same id
+            kept: list[Case] = []  # keeps the cases alive, so that no other case gets the same id
             for peer, verdict in judge_together([self.peers[each] for each in group], made()):
                 yield seed_of[id(verdict.case)], peer, verdict
             return
@@ -110,7 +110,7 @@ class Campaign:
             yield seed_of[id(verdict.case)], verdict
 
     def report(self, name: str, seed: int, verdict: Verdict) -> None:
-        """Say it, make it small, and keep it."""
+        """Prints the difference, minimises the case and stores it."""
         print(f"\n{name} differs on seed {seed}, {verdict.case.fork}: {verdict.difference}")
         small = minimise(verdict.case, self.shows(name, verdict))
         small_verdict = self.again(name, small)
@@ -130,7 +130,7 @@ class Campaign:
         return judge(self.peers[name], case)
 
     def shows(self, name: str, verdict: Verdict) -> Callable[[Case], bool]:
-        """Whether a smaller case shows a difference of the same kind."""
+        """Returns whether a smaller case shows a difference of the same kind."""
         kind = kind_of(verdict.difference)
 
         def predicate(case: Case) -> bool:
@@ -161,12 +161,12 @@ class Campaign:
 
 
 def kind_of(difference: str | None) -> str:
-    """The words of a difference before its values."""
+    """Returns the words of a difference before its values."""
     return "" if difference is None else difference.partition(" is ")[0].partition(" of ")[0]
 
 
 def installed() -> list[str]:
-    """The default peers that are installed; a line for each other one."""
+    """Returns the default peers that are installed. Prints a line for each other one."""
     names = []
     for group in DEFAULT:
         found = []

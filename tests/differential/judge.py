@@ -1,4 +1,4 @@
-"""Asks peers about cases, each in the form that it understands, and reports where they differ."""
+"""Runs cases on peers, each in the form that it supports, and reports differences."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,13 +9,13 @@ from .compare import difference
 from .machine import Outcome, as_free_message, run, with_signatures, without_refused
 from .peers import COMPILED, Peer
 
-# The forks each peer knows.
+# The forks that each peer supports.
 KNOWN = {
     "eels": tuple(fork for fork in FORKS if fork != "Constantinople"),
     "py-evm": FORKS[: FORKS.index("Osaka")],
     "pyrevm": ("Cancun",),
     "geth": ALL_FORKS,
-    # Its rules of Constantinople are those of Petersburg.
+    # revm's rules of Constantinople are those of Petersburg.
     "revm": tuple(fork for fork in ALL_FORKS if fork != "Constantinople"),
 }
 DELEGATION_DIGITS = len("0xef0100") + 2 * 20
@@ -24,7 +24,7 @@ UNPAID_CODE = "contract creation code storage out of gas"
 
 @dataclass
 class Verdict:
-    """What comparing one case gave: a difference in words, or None."""
+    """The result of a comparison: a description of a difference, or None."""
 
     case: Case
     difference: str | None
@@ -32,7 +32,7 @@ class Verdict:
 
 
 def question(peer: str, case: Case) -> tuple[Case, Outcome] | None:
-    """The case as the peer can run it, and what fastevm says of it; None if it cannot."""
+    """Returns the case as the peer can run it, and fastevm's outcome. None if the peer cannot."""
     if case.fork not in KNOWN[peer]:
         return None
     if peer in COMPILED:
@@ -52,7 +52,7 @@ def question(peer: str, case: Case) -> tuple[Case, Outcome] | None:
 
 
 def has_impossible_accounts(case: Case) -> bool:
-    """Empty accounts after the merge, where there are none (EIP-7523).
+    """Returns whether there are empty accounts after the merge, which EIP-7523 rules out.
 
     The executable specification no longer deletes them when they are touched (EIP-161).
     """
@@ -63,7 +63,9 @@ def has_impossible_accounts(case: Case) -> bool:
 
 
 def is_bare_storage(account: Fields) -> bool:
-    """Storage without code and nonce, where other engines create a contract against EIP-7610."""
+    """Returns whether an account has storage but no code and nonce. There other engines create a
+    contract against EIP-7610.
+    """
     return bool(account["storage"]) and account["code"] == "0x" and account["nonce"] == 0
 
 
@@ -98,9 +100,11 @@ def judge_all(peer: Peer, cases: Iterable[Case]) -> Iterator[Verdict]:
 
 
 def takes(peer: str, case: Case) -> bool:
-    """Whether geth or revm runs the case: they have no EIP-7610, which concerns no real chain.
+    """Returns whether geth or revm can run the case: they lack EIP-7610, which concerns no real
+    chain.
 
-    revm panics when it loads code that begins like a delegation and is none. No chain has any.
+    revm panics when it loads code that begins like a delegation but is none. No chain has such
+    code.
     """
     return (
         case.fork in KNOWN[peer]
@@ -110,7 +114,7 @@ def takes(peer: str, case: Case) -> bool:
 
 
 def is_broken_delegation(account: Fields) -> bool:
-    """Code that begins with the magic of EIP-7702 but is no delegation."""
+    """Returns whether code begins with the magic of EIP-7702 but is no delegation."""
     code: str = account["code"]
     whole = code.startswith("0xef0100") and len(code) == DELEGATION_DIGITS
     return code.startswith("0xef01") and not whole
@@ -119,10 +123,10 @@ def is_broken_delegation(account: Fields) -> bool:
 def judge_together(
     peers: Sequence[Peer], cases: Iterable[Case], ahead: int = 8
 ) -> Iterator[tuple[str, Verdict]]:
-    """Compares each case with several peers that all take it as it is.
+    """Compares each case with several peers that run it unchanged.
 
-    fastevm runs the case once; the peers run it while the next cases are made. Yields the name of
-    a peer and its verdict, in the order of the cases. ``ahead``: cases that may wait for a peer.
+    fastevm runs the case once. The peers run it while the next cases are made. Yields the name of a
+    peer and its verdict, in the order of the cases. ``ahead``: cases that may wait for a peer.
     """
     waiting: deque[tuple[Case, Outcome, list[Peer]]] = deque()
     for case in cases:
@@ -141,7 +145,7 @@ def judge_together(
 
 
 def answers_of(case: Case, ours: Outcome, peers: list[Peer]) -> Iterator[tuple[str, Verdict]]:
-    """The verdicts of the peers that were sent a case."""
+    """Yields the verdicts of the peers that run a case."""
     for peer in peers:
         theirs = peer.read()
         unsupported = "unsupported" in theirs
@@ -150,10 +154,10 @@ def answers_of(case: Case, ours: Outcome, peers: list[Peer]) -> Iterator[tuple[s
 
 
 def in_our_terms(case: Case, theirs: Outcome) -> Outcome:
-    """The outcome of a peer without a status that no receipt has.
+    """Returns a peer's outcome without a status that no receipt has.
 
-    Frontier keeps a contract that cannot pay for its code, without the code. geth does that too,
-    but reports a failure with it.
+    In Frontier, a contract that cannot pay for its code is kept without code. geth reports this as
+    a failure.
     """
     if case.fork == "Frontier":
         for done in theirs.get("transactions", ()):

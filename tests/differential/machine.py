@@ -1,4 +1,4 @@
-"""Runs a case on fastevm, and says what came of it in the words that peers use too."""
+"""Runs a case on fastevm. Returns the outcome in the format of the peers."""
 
 from functools import lru_cache
 from itertools import compress
@@ -31,7 +31,7 @@ def unhexed(text: str) -> bytes:
 
 
 def state_of(pre: dict[str, Fields]) -> Layer:
-    """The state of a case as a layer."""
+    """Returns the state of a case as a layer."""
     return Layer.of(
         {
             unhexed(address): {
@@ -46,7 +46,7 @@ def state_of(pre: dict[str, Fields]) -> Layer:
 
 
 def transaction_of(fields: Fields) -> Transaction:
-    """The unsigned transaction of a case's fields."""
+    """Returns the unsigned transaction of a case's fields."""
     built: dict[str, Any] = {name: fields[name] for name in UNCHANGED if name in fields}
     for name in BYTES:
         built[name] = unhexed(fields[name]) if fields[name] else None
@@ -66,20 +66,24 @@ def transaction_of(fields: Fields) -> Transaction:
 
 @lru_cache(maxsize=32)
 def evm_of(fork: str) -> EVM:
-    """One machine per fork, used for all its cases: what it forgets to reset will show."""
+    """Returns a machine that all cases of a fork share, so that state which is not reset
+    shows up.
+    """
     return EVM(fork)
 
 
 @lru_cache(maxsize=16)
 def ancestors_of(number: int) -> tuple[bytes, ...]:
-    """Hashes of the blocks before, the parent's first: keccak256 of the number in decimal."""
+    """Returns the hashes of the previous blocks, parent first: keccak256 of the number in
+    decimal.
+    """
     return tuple(
         keccak256(str(n).encode()) for n in range(number - 1, max(0, number - ANCESTORS) - 1, -1)
     )
 
 
 def block_of(case: Case, schedule: ForkSchedule) -> Fields:
-    """The environment of a case as `EVM.set_block` takes it."""
+    """Returns the environment of a case as `EVM.set_block` takes it."""
     block = dict(case.block)
     excess = block.pop("excess_blob_gas")
     has_blobs = schedule.parameters["has_blobs"]
@@ -97,7 +101,7 @@ def prepare(case: Case, evm: EVM) -> EVM:
 
 
 def run_transaction(evm: EVM, fields: Fields) -> Outcome:
-    """Status, gas used, output and logs of one transaction."""
+    """Runs a transaction. Returns status, gas used, output and logs."""
     try:
         result = evm.execute(transaction_of(fields))
     except InvalidTransaction as refusal:
@@ -122,7 +126,7 @@ def run_transaction(evm: EVM, fields: Fields) -> Outcome:
 
 
 def dump(state: Layer) -> dict[str, Any]:
-    """All accounts: address -> [nonce, balance, code, {slot: value}]."""
+    """Returns all accounts: address -> [nonce, balance, code, {slot: value}]."""
     dumped = {}
     for address in sorted(state.addresses()):
         account = state.account(address)
@@ -135,7 +139,7 @@ def dump(state: Layer) -> dict[str, Any]:
 
 
 def run(case: Case) -> Outcome:
-    """What the transactions of a case did, and the state afterwards with its root."""
+    """Runs a case. Returns the outcomes of its transactions, and the final state with its root."""
     evm = prepare(case, evm_of(case.fork))
     outcomes = [run_transaction(evm, fields) for fields in case.transactions]
     return {
@@ -146,7 +150,7 @@ def run(case: Case) -> Outcome:
 
 
 def without_refused(case: Case, outcome: Outcome) -> tuple[Case, Outcome]:
-    """Case and outcome without rejected transactions, for peers that are lax about validity."""
+    """Removes rejected transactions from case and outcome, for peers that do not check validity."""
     accepted = [done["status"] != "rejected" for done in outcome["transactions"]]
     transactions = list(compress(case.transactions, accepted))
     done = list(compress(outcome["transactions"], accepted))
@@ -154,7 +158,7 @@ def without_refused(case: Case, outcome: Outcome) -> tuple[Case, Outcome]:
 
 
 def with_signatures(case: Case) -> Case:
-    """The case with signed transactions, for peers that recover the sender themselves."""
+    """Returns the case with signed transactions, for peers that recover the sender themselves."""
     signed = []
     for fields in case.transactions:
         key = KEYS[PEOPLE.index(unhexed(fields["sender"]))]
@@ -164,10 +168,11 @@ def with_signatures(case: Case) -> Case:
 
 
 def as_free_message(case: Case) -> Case | None:
-    """The first call of the case without fees, for a peer that takes none; None if there is none.
+    """Returns the first call of the case without fees, for a peer that supports no fees; None if
+    there is none.
 
-    Without storage: what that peer is given, it takes for warm. The sender has sent before: that
-    peer does not count its nonce up, so one that gives all away would be empty there and not here.
+    Without storage, because that peer treats given slots as warm. The sender's nonce is not 0: that
+    peer does not increment it, so a sender without balance would be empty only there.
     """
     calls = [fields for fields in case.transactions if fields["to"] and fields["type"] < 3]
     if not calls:

@@ -1,4 +1,4 @@
-"""Delta debugging: the smallest case that still shows a difference."""
+"""Delta debugging: finds the smallest case that still shows a difference."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,7 +12,7 @@ Shows = Callable[[Case], bool]
 
 
 def minimise(case: Case, shows: Shows) -> Case:
-    """Drops and shortens parts of the case while `shows` holds, until none can be removed."""
+    """Removes and shortens parts of the case while `shows` holds."""
     size = None
     while size != len(case.dumps()):
         size = len(case.dumps())
@@ -22,7 +22,7 @@ def minimise(case: Case, shows: Shows) -> Case:
 
 
 def try_all(case: Case, candidates: Callable[[Case], Iterator[Case]], shows: Shows) -> Case:
-    """Take candidates that still show it, beginning again after each, until none does."""
+    """Applies candidates that still show the difference, starting again after each."""
     found = True
     while found:
         found = False
@@ -62,7 +62,7 @@ def with_transaction(case: Case, at: int, fields: Fields) -> Case:
 
 
 def simpler_fields(case: Case, shows: Shows) -> Case:
-    """Less storage, smaller numbers, no call data, no access list, fewer authorizations."""
+    """Reduces storage, numbers, call data, access list and authorizations."""
 
     def candidates(case: Case) -> Iterator[Case]:
         for address, account in case.pre.items():
@@ -88,7 +88,7 @@ def simpler_fields(case: Case, shows: Shows) -> Case:
 
 
 def shorter_codes(case: Case, shows: Shows) -> Case:
-    """Delta debugging of every code and init code, byte by byte in the end."""
+    """Shortens every code and init code, at the end byte by byte."""
     for address, account in case.pre.items():
         put = partial(with_code, case, address)
         case = put(shorter(account["code"], put, shows))
@@ -108,7 +108,9 @@ def with_data(case: Case, at: int, data: bytes) -> Case:
 
 
 def shorter(text: str, put: Callable[[bytes], Case], holds: Shows) -> bytes:
-    """Cut out pieces, or turn them into JUMPDESTs so that no jump misses, in ever smaller ones."""
+    """Removes pieces, or replaces them by JUMPDESTs so that jumps stay valid, in ever smaller
+    pieces.
+    """
 
     def shows(code: bytes) -> bool:
         return holds(put(code))

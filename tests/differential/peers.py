@@ -1,4 +1,4 @@
-"""Peers: other implementations, each a separate process in a separate environment."""
+"""Peers: other implementations, each in a separate process and environment."""
 
 import json
 import os
@@ -31,11 +31,11 @@ COMPILED = {"geth": "on-geth", "revm": "on-revm"}
 
 
 class PeerError(Exception):
-    """A peer could not be started, or failed on a case."""
+    """A peer that could not be started, or failed on a case."""
 
 
 def python_of(name: str) -> Path:
-    """The interpreter of a peer's environment; PeerError where it is not installed."""
+    """Returns the interpreter of a peer's environment. Raises PeerError if it is not installed."""
     environment, _ = PEERS[name]
     python = Path(os.environ.get("FASTEVM_PEERS", ROOT)) / environment / "bin" / "python"
     if not python.exists():
@@ -46,7 +46,7 @@ def python_of(name: str) -> Path:
 
 
 def command_of(name: str) -> list[str | Path]:
-    """How a peer's worker is started; PeerError where it is not installed."""
+    """Returns the command of a peer's worker. Raises PeerError if it is not installed."""
     if name in COMPILED:
         try:
             return [PROGRAMS[COMPILED[name]].found(), "differential"]
@@ -56,22 +56,22 @@ def command_of(name: str) -> list[str | Path]:
 
 
 class Peer:
-    """A worker process to compare with; use it in a `with` statement.
+    """The worker process of a peer; use it in a `with` statement.
 
-    ``command``: of the worker, that of the peer when left out.
+    ``command``: of the worker; default: that of the peer.
     """
 
     def __init__(self, name: str, command: Sequence[str | Path] | None = None) -> None:
         self.name = name
-        # What checks fastevm (see `make sanitize`) has no business in the peers.
+        # Sanitizers of fastevm (see `make sanitize`) must not run in peers.
         environ = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-        # A file, unlike a pipe, never blocks the writer.
+        # A file never blocks the writer, unlike a pipe.
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the peer)
         self.process = subprocess.Popen(
             command or command_of(name), cwd=WORKERS, env=environ, text=True, bufsize=1,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
         )  # fmt: skip
-        # Cases are written aside: a peer that cannot get rid of an answer reads no case.
+        # Writes in a thread: a peer whose answer is not read yet reads no case.
         self.writer = ThreadPoolExecutor(1)
         self.title = self.read()["peer"]
 
@@ -89,7 +89,9 @@ class Peer:
         self.errors.close()
 
     def read(self) -> dict[str, Any]:
-        """The next answer; PeerError with the peer's own words when there is none."""
+        """Returns the next answer. Raises PeerError with the peer's own message if there is
+        none.
+        """
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -106,12 +108,14 @@ class Peer:
         self.writer.submit(self.process.stdin.write, case + "\n")
 
     def run(self, case: str) -> dict[str, Any]:
-        """The outcome of one case."""
+        """Returns the outcome of one case."""
         self.send(case)
         return self.read()
 
     def run_all(self, cases: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Outcomes in the order of the cases; the peer works while the next ones are made."""
+        """Yields outcomes in the order of the cases. The peer works while the next cases
+        are made.
+        """
         waiting = 0
         for case in cases:
             self.send(case)

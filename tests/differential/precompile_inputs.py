@@ -1,4 +1,4 @@
-"""Inputs for precompiles: valid ones of a few known points and signatures, and damaged ones."""
+"""Inputs for precompiles: valid ones from known points and signatures, and damaged ones."""
 
 from hashlib import sha256
 from random import Random
@@ -8,7 +8,7 @@ from py_ecc.optimized_bls12_381 import G1, G2, Z1, Z2, add, multiply, neg, norma
 from fastevm.core.crypto.secp256k1 import sign
 
 CHEAP = (1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 6, 6, 7, 9, 9, 11, 13, 16, 0x100, 0x100)
-# Pairings and the like take the executable specification a good part of a second.
+# The executable specification needs much of a second for pairings and similar precompiles.
 DEAR = (8, 10, 12, 14, 15, 17)
 PRECOMPILES = CHEAP * 8 + DEAR
 
@@ -79,7 +79,7 @@ def blake2f(random: Random) -> bytes:
 
 
 def kzg(random: Random) -> bytes:
-    """The commitment to the zero polynomial: it is zero everywhere."""
+    """Returns a proof for the zero polynomial."""
     infinity = b"\xc0" + bytes(47)
     versioned = b"\x01" + sha256(infinity).digest()[1:]
     return versioned + numbers(random.randrange(1 << 250), 0) + infinity + infinity
@@ -109,7 +109,7 @@ def scalars_and(point, random: Random) -> bytes:
 
 
 def valid_input(random: Random, number: int) -> bytes:
-    """An input the precompile accepts, mostly."""
+    """Returns an input that the precompile usually accepts."""
     makers = {
         1: ecrecover,
         5: modexp,
@@ -133,7 +133,7 @@ def valid_input(random: Random, number: int) -> bytes:
 
 
 def precompile_input(random: Random, number: int) -> bytes:
-    """Input for the precompile: as it should be, changed in a byte, cut, or longer."""
+    """Returns an input for the precompile: valid, with a changed byte, truncated, or longer."""
     data = bytearray(valid_input(random, number))
     chance = random.random()
     if chance < 0.1 and data:

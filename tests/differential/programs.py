@@ -1,4 +1,4 @@
-"""Random programs: structured ones that get somewhere, mutated ones, and random bytes."""
+"""Random programs: structured, mutated, and random bytes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ NULLARY = (
     "RETURNDATASIZE", "COINBASE", "TIMESTAMP", "NUMBER", "PREVRANDAO", "GASLIMIT", "CHAINID",
     "SELFBALANCE", "BASEFEE", "BLOBBASEFEE", "MSIZE", "GAS", "PC", "SLOTNUM",
 )  # fmt: skip
-# What an operand is about, top of the stack first; all others take any words.
+# the kind of each operand, top of the stack first; all others take any words
 OPERANDS: dict[str, str] = {
     "EXP": "any exponent",
     "SIGNEXTEND": "index any",
@@ -72,7 +72,7 @@ STATEMENTS = {
     "MSTORE8": 4, "MCOPY": 4, "SLOAD": 8, "SSTORE": 14, "TLOAD": 4, "TSTORE": 4,
     "LOG0": 1, "LOG1": 1, "LOG2": 1, "LOG3": 1, "LOG4": 1,
 }  # fmt: skip
-# What a bulk loop repeats, with operands of its counter times some stride.
+# operations that a bulk loop repeats, with operands made of its counter and a stride
 BULK = {
     "SSTORE": "counter counter",
     "SLOAD": "counter",
@@ -88,7 +88,7 @@ CALLS = ("CALL", "CALLCODE", "DELEGATECALL", "STATICCALL")
 
 @dataclass(frozen=True)
 class Scene:
-    """Values for programs: the fork's opcodes, addresses, init codes, the block's number."""
+    """Values for programs: the fork's opcodes, addresses, init codes, the block number."""
 
     fork: str
     addresses: tuple[bytes, ...]
@@ -96,18 +96,18 @@ class Scene:
     number: int = 1000
 
     def knows(self, mnemonic: str) -> bool:
-        """Whether the fork has the opcode."""
+        """Returns whether the fork has the opcode."""
         return mnemonic in opcodes_of(self.fork)
 
 
 @cache
 def opcodes_of(fork: str) -> frozenset[str]:
-    """The mnemonics of a fork. Programs ask for them 600 times each."""
+    """Returns the mnemonics of a fork. Cached, because a program needs them 600 times."""
     return frozenset(schedule_for(fork).opcodes)
 
 
 class Writer:
-    """Writes one program, keeping a lower bound of the stack's height."""
+    """Writes a program and tracks a lower bound of the stack height."""
 
     def __init__(self, random: Random, scene: Scene) -> None:
         self.random = random
@@ -142,7 +142,7 @@ class Writer:
     # --- operands ---
 
     def push(self, value: int) -> None:
-        """A constant, as PUSH0 where there is one and mostly as short as possible."""
+        """Pushes a constant, usually with the shortest PUSH."""
         if value == 0 and self.scene.knows("PUSH0") and self.random.random() < 0.8:
             self.code.op("PUSH0")
         elif self.random.random() < 0.05:
@@ -153,7 +153,7 @@ class Writer:
         self.height += 1
 
     def operand(self, kind: str) -> None:
-        """Push something of the kind."""
+        """Pushes a value of the kind."""
         chance = self.random.random()
         if kind == "address":
             self.address()
@@ -184,7 +184,7 @@ class Writer:
             self.push(words.any_word(self.random))
 
     def take(self, mnemonic: str) -> None:
-        """An opcode without operands that pushes one."""
+        """Writes an opcode without operands that pushes one item."""
         self.code.op(mnemonic)
         self.height += 1
 
@@ -218,7 +218,7 @@ class Writer:
         self.apply(name)
 
     def shuffle(self) -> None:
-        """DUP, SWAP or POP; rarely deeper than the stack is known to be."""
+        """Writes DUP, SWAP or POP, rarely deeper than the known stack."""
         deep = 16 if self.random.random() < 0.01 else self.height
         if deep == 0:
             self.operand("any")
@@ -231,7 +231,7 @@ class Writer:
             self.height = max(0, self.height - 1)
 
     def deep(self) -> None:
-        """DUPN, SWAPN or EXCHANGE, mostly over as many items as its immediate byte needs."""
+        """Writes DUPN, SWAPN or EXCHANGE, usually with enough items for the immediate byte."""
         random = self.random
         mnemonic = random.choice(("DUPN", "SWAPN", "EXCHANGE"))
         wanted = 30
@@ -251,7 +251,7 @@ class Writer:
         self.height += mnemonic == "DUPN"
 
     def growth(self) -> None:
-        """Code that makes the state grow and shrink: slots set and cleared, accounts created."""
+        """Writes code that grows and shrinks the state: slots set and cleared, accounts created."""
         chance = self.random.random()
         if chance < 0.5:
             key = words.slot(self.random)
@@ -272,7 +272,7 @@ class Writer:
             self.keep()
 
     def branch(self) -> None:
-        """A condition and a few statements that are jumped over; in the shapes compilers write."""
+        """Writes a condition that skips a few statements, as compilers do."""
         over = self.code.label()
         self.operand("any")
         if self.random.random() < 0.6:
@@ -286,7 +286,7 @@ class Writer:
         self.code.land(over)
 
     def loop(self) -> None:
-        """A counted loop; the counter lies below the items that the body uses."""
+        """Writes a counted loop. The counter is below the items that the body uses."""
         top = self.code.label()
         self.push(self.random.randrange(1, 9))
         self.code.land(top)
@@ -323,7 +323,7 @@ class Writer:
         self.code.op("JUMPI")
 
     def skip(self) -> None:
-        """A jump over bytes that are no code, or to a place computed from the program counter."""
+        """Writes a jump over bytes that are no code, or to a target computed from PC."""
         over = self.code.label()
         if self.random.random() < 0.3:
             self.push(words.any_word(self.random))
@@ -340,7 +340,7 @@ class Writer:
             self.keep()
 
     def precompile(self) -> None:
-        """Input of a precompile in memory, a call, and its output in the hash of memory."""
+        """Writes the input of a precompile to memory, calls it, and hashes the output."""
         number = self.random.choice(PRECOMPILES)
         data = precompile_input(self.random, number)
         self.copy_in(self.code.data(data), len(data))
@@ -361,7 +361,7 @@ class Writer:
         self.keep()
 
     def copy_in(self, label: str, size: int) -> None:
-        """Data behind the code to the start of memory."""
+        """Copies data after the code to the start of memory."""
         self.push(size)
         self.code.push_label(label)
         self.push(0)
@@ -384,7 +384,9 @@ class Writer:
         self.height -= 3
 
     def creation(self) -> None:
-        """A contract from init code behind the code; kept, and mostly called."""
+        """Creates a contract from init code after the code, stores its address and usually calls
+        it.
+        """
         code = self.random.choice(self.scene.initcodes)
         self.copy_in(self.code.data(code), len(code))
         second = self.scene.knows("CREATE2") and self.random.random() < 0.5
@@ -401,7 +403,7 @@ class Writer:
             self.keep()
 
     def call_top(self) -> None:
-        """Call the address on top of the stack."""
+        """Calls the address on top of the stack."""
         kind = self.random.choice(self.calls)
         spans = [self.random.choice((0, 32, 100)) for _ in range(4)]
         for value in spans:
@@ -416,7 +418,7 @@ class Writer:
         self.height += BY_MNEMONIC[kind].grow
 
     def keep(self) -> None:
-        """Store the top of the stack where it will be seen."""
+        """Stores the top of the stack in memory or storage."""
         self.push(words.slot(self.random))
         self.code.op("SSTORE")
         self.height -= 2
@@ -441,7 +443,7 @@ class Writer:
             self.take("PC")
 
     def fill_stack(self) -> None:
-        """Push until just under, at, or over the limit."""
+        """Pushes until just below, at, or above the stack limit."""
         top, count = self.code.label(), self.random.choice((1020, 1021, 1022, 1023)) - self.height
         self.push(max(1, count - 1))
         self.code.land(top)
@@ -454,7 +456,7 @@ class Writer:
     # --- bodies ---
 
     def some(self, most: int) -> None:
-        """Up to `most` statements without loops or branches in them."""
+        """Writes up to `most` statements without loops and branches."""
         for _ in range(self.random.randrange(1, most + 1)):
             self.random.choice((self.pure, self.statement, self.statement, self.shuffle))()
 
@@ -476,7 +478,7 @@ class Writer:
                 self.height -= 16
 
     def end(self) -> None:
-        """Show the top of the stack in memory or storage, and end in one of all the ways."""
+        """Stores the top of the stack in memory or storage, and ends in any possible way."""
         for place in range(self.random.randrange(min(self.height, 4) + 1)):
             self.push(32 * place)
             self.code.op("MSTORE")
@@ -499,7 +501,7 @@ class Writer:
 
 
 def structured(random: Random, scene: Scene, *, statements: int | None = None) -> bytes:
-    """A program that mostly runs to its end."""
+    """Returns a program that usually runs to its end."""
     writer = Writer(random, scene)
     writer.body(random.randrange(3, 30) if statements is None else statements)
     writer.end()
@@ -507,7 +509,7 @@ def structured(random: Random, scene: Scene, *, statements: int | None = None) -
 
 
 def mutated(random: Random, code: bytes) -> bytes:
-    """The program with a few bytes changed, lost or doubled."""
+    """Returns the program with a few bytes changed, removed or duplicated."""
     changed = bytearray(code)
     for _ in range(random.randrange(1, 5)):
         at, kind = random.randrange(len(changed) + 1), random.random()
@@ -521,7 +523,7 @@ def mutated(random: Random, code: bytes) -> bytes:
 
 
 def noise(random: Random) -> bytes:
-    """Bytes, or opcodes behind some pushes, without any plan."""
+    """Returns random bytes, or random opcodes after some pushes."""
     if random.random() < 0.3:
         return random.randbytes(random.randrange(80))
     code = bytearray()
@@ -534,7 +536,7 @@ def noise(random: Random) -> bytes:
 
 
 def program(random: Random, scene: Scene) -> bytes:
-    """A program of any of these kinds."""
+    """Returns a program of any of these kinds."""
     kind = random.random()
     if kind < 0.05:
         return noise(random)
@@ -543,7 +545,7 @@ def program(random: Random, scene: Scene) -> bytes:
 
 
 def initcode(random: Random, scene: Scene) -> bytes:
-    """Init code: some statements, and mostly a runtime that it returns."""
+    """Returns init code: some statements, and usually a runtime code that it returns."""
     if random.random() < 0.15:
         return program(random, scene)
     writer = Writer(random, scene)
@@ -560,7 +562,9 @@ def initcode(random: Random, scene: Scene) -> bytes:
 
 
 def deployed(random: Random, scene: Scene) -> bytes:
-    """The code that init code returns: a short program, nothing, or code that forks refuse."""
+    """Returns the code that init code returns: a short program, nothing, or code that forks
+    refuse.
+    """
     kind = random.random()
     if kind < 0.06:
         return b""

@@ -1,7 +1,7 @@
-"""Recovers random and border signatures in lanes and by libsecp256k1, and compares the keys.
+"""Compares keys recovered in lanes and by libsecp256k1, for random and edge signatures.
 
-``python -m tests.differential.signatures --random 10000000 --edges 1000000 --seed 1``. The lanes
-are the processor's where it has AVX-512 IFMA, else portable ones. ``--portable``: always those.
+``python -m tests.differential.signatures --random 10000000 --edges 1000000 --seed 1``. Uses AVX-512
+IFMA if the processor has it, else, or with ``--portable``, portable lanes.
 """
 
 import argparse
@@ -19,23 +19,23 @@ CHUNK: Final = 8_000
 Signature = tuple[int, int, int, int]
 
 NEAR: Final = (1, 2, 3, ORDER // 2, ORDER // 2 + 1, ORDER - 2, ORDER - 1, LAMBDA, ORDER - LAMBDA)
-# Boundaries of limbs of 52 and 64 bits and of the halves of a split scalar.
+# limits of limbs of 52 and 64 bits, and of the halves of a split scalar
 BITS: Final = (0, 1, 51, 52, 53, 63, 64, 103, 104, 127, 128, 129, 191, 192, 207, 208, 255)
 HASHES: Final = (0, 1, ORDER - 1, ORDER, ORDER + 1, PRIME - 1, PRIME, 2**255, 2**256 - 1)
-# x of R: the largest to which n can be added, and what follows it.
+# values of R's x: the largest to which n can be added, and those after it
 XS: Final = (*NEAR, PRIME - ORDER - 1, PRIME - ORDER, PRIME - ORDER + 1, 2**128 - 1, 2**128)
 
 
 def x_of(scalar: int) -> int:
-    """The x of the multiple of the generator."""
+    """Returns the x of the multiple of the generator."""
     return int.from_bytes(public_key((scalar % ORDER).to_bytes(32, "big"))[:32], "big")
 
 
 def edges() -> list[Signature]:
-    """Every combination of border values, and sums that meet themselves or infinity.
+    """Returns every combination of edge values, and sums that meet equal points or infinity.
 
     With R = k G the key is (s k - z) / r G: z = s k gives infinity, z = 2 s k and z = 0 make terms
-    meet.
+    equal.
     """
     found = [(z, y, r, s) for z, y, r, s in product(HASHES, (0, 1), XS, NEAR)]
     for k, s, y in product([*range(1, 40), LAMBDA, LAMBDA + 1, ORDER - 1], NEAR, (0, 1)):
@@ -46,7 +46,9 @@ def edges() -> list[Signature]:
 
 
 def random_edges(source: random.Random) -> Iterator[Signature]:
-    """Endless: numbers near powers of two, and chosen multipliers of G and of a known R."""
+    """Yields endless signatures: numbers near powers of two, and chosen multiples of G and of a
+    known R.
+    """
     points = [(k, x_of(k)) for k in (*range(1, 33), LAMBDA, LAMBDA - 1, ORDER // 2)]
 
     def number() -> int:
@@ -60,7 +62,7 @@ def random_edges(source: random.Random) -> Iterator[Signature]:
             r = source.choice((number(), source.choice(XS)))
             yield source.choice((number(), source.choice(HASHES))), y, r, number()
         else:
-            # u1 G + u2 R, where u1 may be a small multiple of u2 k.
+            # u1 G + u2 R, where u1 may be a small multiple of u2 k
             k, r = source.choice(points)
             u2 = number()
             u1 = source.choice((number(), source.choice((-2, -1, 0, 1, 2)) * u2 * k))
@@ -68,7 +70,7 @@ def random_edges(source: random.Random) -> Iterator[Signature]:
 
 
 def compare_edges(count: int, seed: int) -> Counter[str]:
-    """The counts over all combinations and ``count`` random border signatures."""
+    """Compares all combinations and ``count`` random edge signatures. Returns the counts."""
     found = Counter(compare(edges()))
     signatures = random_edges(random.Random(seed))
     for at in range(0, count, CHUNK):

@@ -1,4 +1,4 @@
-"""Cases that once differed, each the smallest that showed it, differ no more."""
+"""Replays the smallest cases of earlier differences."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Timestamps and mining modes: random requests to ``fastevm dev`` and to anvil, side by side."""
+"""Compares timestamps and mining modes of ``fastevm dev`` and anvil with random requests."""
 
 import random
 import shutil
@@ -13,7 +13,7 @@ from fastevm.bench.node.compared import anvil_binary
 from fastevm.bench.node.launch import NodeProcess
 from tests.max_wait import MAX_WAIT
 
-TOLERANCE = 4  # seconds; the two are asked one after the other, and both round down
+TOLERANCE = 4  # seconds; the nodes are asked one after the other, and both round down
 SEQUENCES, STEPS = 12, 25
 SENDER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 MODES = ("evm_setAutomine", "evm_setIntervalMining")
@@ -36,7 +36,7 @@ def newest(node: NodeProcess, tag: str = "latest") -> tuple[int, int]:
 
 
 def state(node: NodeProcess) -> list[Any]:
-    """The values that must be equal on both nodes; the pending block shows the pool."""
+    """Returns the values that must be equal on both nodes. The pending block shows the pool."""
     modes = [node.ask("anvil_getAutomine"), node.ask("anvil_getIntervalMining")]
     pool = node.ask("txpool_status")
     return [*newest(node), *newest(node, "pending"), *modes, pool["pending"], pool["queued"]]
@@ -55,7 +55,7 @@ def payment() -> dict[str, str]:
 
 
 def choices(rng: random.Random, base: int) -> list[tuple[str, list[Any]]]:
-    """Requests that may come next, where ``base`` is the time of the newest block."""
+    """Returns requests that may come next. ``base``: the time of the newest block."""
     later = base + rng.choice((0, 20, 500, 5_000))
     return [
         ("evm_mine", []),
@@ -83,7 +83,7 @@ def choices(rng: random.Random, base: int) -> list[tuple[str, list[Any]]]:
 
 
 def asked(node: NodeProcess, name: str, parameters: list[Any]) -> Any:
-    """The answer, or the code of the error."""
+    """Returns the answer, or the code of the error."""
     try:
         return node.ask(name, *parameters)
     except Exception as error:
@@ -93,7 +93,8 @@ def asked(node: NodeProcess, name: str, parameters: list[Any]) -> Any:
 @pytest.mark.parametrize("seed", range(SEQUENCES))
 def test_time_and_modes_are_those_of_anvil(pair: Pair, seed: int) -> None:
     rng = random.Random(seed)
-    start = max(newest(node)[1] for node in pair) + 1_000  # what the sequences before rounded ends
+    # after the times that earlier sequences have set
+    start = max(newest(node)[1] for node in pair) + 1_000
     for node in pair:
         node.ask("anvil_removeBlockTimestampInterval")
         node.ask("evm_setTime", start)
@@ -112,7 +113,7 @@ def test_time_and_modes_are_those_of_anvil(pair: Pair, seed: int) -> None:
             if not snapshots:
                 continue
             each = [[item] for item in snapshots.pop()]
-            for node in pair:  # what waits after it is another matter
+            for node in pair:  # the pool is not compared after this
                 node.ask("evm_mine")
         answers = [asked(node, name, item) for node, item in zip(pair, each, strict=True)]
         if name == "evm_snapshot":
@@ -133,7 +134,7 @@ def test_time_and_modes_are_those_of_anvil(pair: Pair, seed: int) -> None:
 def return_to_clock(pair: Pair) -> None:
     """Ends the interval of timestamps.
 
-    anvil's evm_revert keeps the interval and goes to the time of the block, ours restores both as
+    anvil's evm_revert keeps the interval and uses the block's time. fastevm restores both as
     Hardhat does (tests/rpc/test_reverted_settings.py). A block mined by the clock just before the
     snapshot makes them equal.
     """
@@ -142,7 +143,7 @@ def return_to_clock(pair: Pair) -> None:
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
-    """Whether it comes true within seconds: anvil answers before it has made a block."""
+    """Returns whether a condition becomes true within seconds: anvil answers before it mines."""
     deadline = time.monotonic() + MAX_WAIT
     while not condition():
         if time.monotonic() > deadline:

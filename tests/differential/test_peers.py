@@ -1,7 +1,7 @@
-"""Random programs do the same on fastevm and on other implementations.
+"""Tests that random programs do the same on fastevm and on other implementations.
 
-Status, gas used, output and logs of each transaction, and every account afterwards; the state's
-root too where the peer has one. Fresh programs for as long as one likes: `make fuzz`.
+Compares status, gas used, output and logs of each transaction, every account, and the state root if
+the peer has one. For more programs run `make fuzz`.
 """
 
 from collections.abc import Callable

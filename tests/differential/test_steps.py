@@ -1,4 +1,4 @@
-"""The lines of a trace agree with the executable specification step by step."""
+"""Tests trace lines against the executable specification step by step."""
 
 import io
 import json
@@ -19,13 +19,14 @@ from .machine import evm_of, prepare, transaction_of
 from .peers import Peer
 
 SEEDS = range(3_000_000, 3_000_012)
-COST = -1  # place of the gas cost in a step
+COST = -1  # index of the gas cost in a step
 
 
 def steps_of(case: Case) -> list[tuple[list[int], bool]]:
-    """Each step, with whether it halts its frame: [pc, opcode, gas, stack, memory, depth, cost].
+    """Returns each step [pc, opcode, gas, stack, memory, depth, cost], and whether it halts its
+    frame.
 
-    Of the stack and the memory only the sizes. Opcodes that do not exist are left out.
+    Stack and memory are sizes. Undefined opcodes are omitted.
     """
     evm, lines = prepare(case, evm_of(case.fork)), io.StringIO()
     for fields in case.transactions:
@@ -56,7 +57,7 @@ def test_every_step_is_the_same(peer: Callable[[str], Peer], fork: str) -> None:
             continue
         ours = steps_of(case)
         for number, ((our, halts), their) in enumerate(zip(ours, theirs["steps"], strict=False)):
-            # What a step costs that cannot pay for it is told by go-ethereum in another way.
+            # go-ethereum shows another cost for a step that runs out of gas
             end = COST if halts else None
             assert our[:end] == their[:end], f"step {number} of seed {seed}"
         assert len(ours) == len(theirs["steps"])

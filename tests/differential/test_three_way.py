@@ -1,7 +1,7 @@
-"""Random programs do the same on fastevm, geth and revm, in every fork from Frontier to Amsterdam.
+"""Tests that random programs do the same on fastevm, geth and revm, from Frontier to Amsterdam.
 
-Status, gas used, output and logs of each transaction, and the state's root afterwards. More of
-them: `python -m tests.differential.fuzz --peers geth+revm --programs 1000000`.
+Compares status, gas used, output and logs of each transaction, and the final state root. For more
+programs run `python -m tests.differential.fuzz --peers geth+revm --programs 1000000`.
 """
 
 from collections import Counter
@@ -17,12 +17,12 @@ from .judge import KNOWN, judge_together
 from .peers import COMPILED, Peer, PeerError
 
 FIRST_SEED = 2_000_000
-CASES = 60  # of each fork
+CASES = 60  # cases per fork
 
 
 @pytest.fixture(scope="module")
 def peers() -> Iterator[list[Peer]]:
-    """geth and revm; skipped where they are not built."""
+    """Starts geth and revm. Skips the tests if they are not built."""
     with ExitStack() as stack:
         try:
             yield [stack.enter_context(Peer(name)) for name in COMPILED]
@@ -35,7 +35,8 @@ def test_programs_do_the_same_on_three_engines(peers: list[Peer], fork: str) -> 
     cases = (make_case(FIRST_SEED + number, fork) for number in range(CASES))
     compared: Counter[str] = Counter()
     differing = []
-    for name, verdict in judge_together(peers, cases):  # to its end: peers keep unread answers
+    # reads all answers, because peers keep unread ones
+    for name, verdict in judge_together(peers, cases):
         compared[name] += not verdict.unsupported
         if verdict.difference:
             differing.append(f"{name}: {verdict.difference}\n{verdict.case.dumps()}")
@@ -44,7 +45,7 @@ def test_programs_do_the_same_on_three_engines(peers: list[Peer], fork: str) -> 
 
 
 def test_another_outcome_is_a_difference_on_both(peers: list[Peer]) -> None:
-    """The comparison sees a balance that only the peers have: their root differs."""
+    """A balance that only the peers have changes their root, which the comparison must report."""
     case = make_case(FIRST_SEED, "Cancun")
     ours = list(judge_together(peers, [case]))
     assert not any(verdict.difference for _, verdict in ours)

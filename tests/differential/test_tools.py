@@ -1,4 +1,4 @@
-"""The tools themselves: programs reach every opcode, differences are seen, cases become small."""
+"""Tests of the tools: programs reach every opcode, differences are found, cases are minimised."""
 
 import copy
 import json
@@ -25,7 +25,7 @@ from .minimise import minimise
 from .peers import Peer, PeerError
 
 SEEDS = range(400)
-# A peer that says as much as it is told, and complains even more.
+# A peer that repeats its input and writes even more to stderr.
 ECHO = """
 import sys
 print('{"peer": "echo"}', flush=True)
@@ -37,7 +37,7 @@ LONG = 1_000_000  # bytes of a case: a pipe holds 65,536
 
 
 def executed(case: Case) -> Counter[str]:
-    """How often each opcode was run to its end."""
+    """Returns how often each opcode was executed."""
     trace = StepTrace(stack_words=0)
     schedule = schedule_for(case.fork)
     runner = TransactionRunner(

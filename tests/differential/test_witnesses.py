@@ -1,4 +1,4 @@
-"""Witnesses that are recorded here: another implementation executes the block on nothing else."""
+"""Tests that another implementation can execute blocks with recorded witnesses only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def peer() -> Iterator[Peer]:
 
 
 def ran(peer: Peer, fork: str, made: Sample, witness: Witness) -> dict[str, str]:
-    """The peer's result for the block of a sample on this witness."""
+    """Returns the peer's result for the block of a sample on this witness."""
     return peer.run(
         json.dumps(
             {
@@ -47,7 +47,7 @@ def ran(peer: Peer, fork: str, made: Sample, witness: Witness) -> dict[str, str]
 
 
 def busy(fork: str) -> Sample:
-    """A block that writes, deletes, self-destructs, reads codes and reads an old hash."""
+    """Returns a block that writes, deletes, self-destructs, reads codes and reads an old hash."""
     asked = [
         (WRITER, 9, 99), *((WRITER, 0, slot) for slot in range(1, 36)), (OLD_HASH, 1),
         (SIZER, LOOKER), (LOOKER, WRITER), (QUITTER, b"\x77" * 20), (CALLER, QUITTER),

@@ -1,4 +1,4 @@
-"""Random operands: values at which implementations differ, plausible offsets, sizes and gas."""
+"""Random operands: edge values, plausible offsets, sizes and gas."""
 
 from random import Random
 
@@ -20,7 +20,7 @@ HUGE_OFFSETS = (1 << 16, (1 << 32) - 1, 1 << 32, (1 << 63) - 1, (1 << 64) - 32, 
 
 
 def any_word(random: Random) -> int:
-    """An edge, a small number, a mask of bits, or any word."""
+    """Returns an edge value, a small number, a mask of bits, or any word."""
     kind = random.random()
     if kind < 0.3:
         return random.choice(EDGES)
@@ -36,7 +36,7 @@ def any_word(random: Random) -> int:
 
 
 def offset(random: Random) -> int:
-    """An offset into memory or data: mostly small, rarely out of all reach."""
+    """Returns an offset into memory or data: usually small, rarely unreachable."""
     kind = random.random()
     if kind < 0.6:
         return 32 * random.randrange(8)
@@ -46,7 +46,7 @@ def offset(random: Random) -> int:
 
 
 def size(random: Random) -> int:
-    """A length in bytes: mostly small, rarely out of all reach."""
+    """Returns a length in bytes: usually small, rarely unreachable."""
     kind = random.random()
     if kind < 0.5:
         return random.choice((0, 1, 4, 20, 31, 32, 33, 64, 96))
@@ -56,12 +56,12 @@ def size(random: Random) -> int:
 
 
 def slot(random: Random) -> int:
-    """A storage key: one of few, so that it is met again."""
+    """Returns a storage key: one of few, so that keys repeat."""
     return random.randrange(SLOTS) if random.random() < 0.9 else any_word(random)
 
 
 def gas(random: Random) -> int:
-    """Gas to hand on."""
+    """Returns gas to pass on."""
     kind = random.random()
     if kind < 0.2:
         return random.choice((0, 1, 699, 700, 2299, 2300, 2301, 9000))
@@ -71,7 +71,7 @@ def gas(random: Random) -> int:
 
 
 def value(random: Random) -> int:
-    """Wei to send along."""
+    """Returns wei to send."""
     kind = random.random()
     if kind < 0.6:
         return 0
@@ -79,17 +79,17 @@ def value(random: Random) -> int:
 
 
 def shift(random: Random) -> int:
-    """A number of bits."""
+    """Returns a number of bits."""
     return random.randrange(258) if random.random() < 0.85 else any_word(random)
 
 
 def index(random: Random) -> int:
-    """The number of a byte in a word, or of a blob."""
+    """Returns the index of a byte in a word, or of a blob."""
     return random.randrange(35) if random.random() < 0.85 else any_word(random)
 
 
 def exponent(random: Random) -> int:
-    """An exponent, mostly of few bytes."""
+    """Returns an exponent, usually of few bytes."""
     return random.getrandbits(random.choice((2, 8, 16, 64))) if random.random() < 0.9 else (
         any_word(random)
     )  # fmt: skip

@@ -46,7 +46,7 @@ Work = Callable[[], object]
 
 
 def pyrevm_call() -> Callable[[bytes], bytes] | None:
-    """Returns a call of the pool on pyrevm; None if it is not installed."""
+    """Returns a call of the pool on pyrevm, or None if it is not installed."""
     sys.path += [str(path) for path in ROOT.glob(".venv-pyrevm/lib/python3*/site-packages")]
     try:
         pyrevm: Any = import_module("pyrevm")

@@ -189,7 +189,7 @@ SUITES = {
 
 
 def environment(suite: Suite) -> Path:
-    """The interpreter of the suite's environment, made where it is not there."""
+    """Returns the interpreter of the suite's environment, made where it is not there."""
     name = re.sub(r"\W+", "-", suite.source or suite.packages[0])
     folder = FOLDER / f"venv-{name}"
     python = folder / "bin" / "python"
@@ -206,7 +206,7 @@ def environment(suite: Suite) -> Path:
 
 
 def sources(suite: Suite, python: Path, engine: str) -> Path:
-    """The folder to run in: the unpacked distribution, changed for fastevm."""
+    """Returns the folder to run in: the unpacked distribution, changed for fastevm."""
     if suite.repository is not None:
         return changed(suite, cloned(*suite.repository, engine), engine)
     if suite.project is not None:
@@ -232,7 +232,7 @@ def sources(suite: Suite, python: Path, engine: str) -> Path:
 
 
 def changed(suite: Suite, folder: Path, engine: str) -> Path:
-    """The folder with the suite's change for fastevm, made once."""
+    """Returns the folder with the suite's change for fastevm, made once."""
     if suite.change is not None and engine == OURS:
         file, before, after = suite.change
         text = (folder / file).read_text()
@@ -243,7 +243,7 @@ def changed(suite: Suite, folder: Path, engine: str) -> Path:
 
 
 def cloned(address: str, tag: str, engine: str) -> Path:
-    """A clone of a repository at a tag, separate for each engine."""
+    """Returns a clone of a repository at a tag, separate for each engine."""
     folder = FOLDER / f"{address.rpartition('/')[2]}-{tag}-{engine}"
     if not folder.exists():
         clone = ["git", "clone", "--quiet", "--depth=1", "--branch", tag, address, folder]

@@ -20,7 +20,7 @@ PAUSE = 0.1
 
 
 def tester(strict: bool = True) -> Web3:
-    """A client of a separate chain, which sends from its first account."""
+    """Returns a client of a separate chain, which sends from its first account."""
     found = Web3(EthereumTesterProvider())
     found.strict_bytes_type_checking = strict
     found.eth.default_account = found.eth.accounts[0]

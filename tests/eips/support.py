@@ -75,7 +75,9 @@ BLOB_HASHES = [bytes([1, *[number] * 31]) for number in range(1, 32)]
 
 
 def before_and_after(number: int) -> tuple[str, str]:
-    """The names of the last fork without the EIP of this number and of the first one with it."""
+    """Returns the names of the last fork without the EIP of this number and of the first one with
+    it.
+    """
     having = [fork.name for fork in FORKS if number in {eip.number for eip in fork.all_eips}]
     names = [fork.name for fork in FORKS]
     return names[names.index(having[0]) - 1], having[0]
@@ -92,7 +94,9 @@ def code_of(source: str | bytes) -> bytes:
 def machine(
     fork: str, accounts: Mapping[bytes, Mapping[str, Any]] | None = None, **block: Any
 ) -> EVM:
-    """An EVM with a rich SENDER and these accounts; ``code`` may be text for the assembler."""
+    """Returns an EVM with a rich SENDER and these accounts; ``code`` may be text for the
+    assembler.
+    """
     evm = EVM(fork, **block)
     evm.set_account(SENDER, balance=100 * ETHER)
     for address, fields in (accounts or {}).items():
@@ -118,25 +122,25 @@ def run(
 
 
 def word(result: ExecutionResult) -> int:
-    """The output as a number; fails for a result that is no success."""
+    """Returns the output as a number; fails for a result that is no success."""
     assert result.success, result.error
     return int.from_bytes(result.output, "big")
 
 
 def top(fork: str, source: str, **world: Any) -> int:
-    """The top of the stack after ``source``."""
+    """Returns the top of the stack after ``source``."""
     return word(run(fork, source + RETURN_TOP, **world))
 
 
 def gas(fork: str, source: str, **world: Any) -> int:
-    """The gas that ``source`` uses, before refunds; fails when it does not succeed."""
+    """Returns the gas that ``source`` uses, before refunds; fails when it does not succeed."""
     result = run(fork, source, **world)
     assert result.success, result.error
     return result.gas_used
 
 
 def cost(fork: str, setup: str, source: str, **world: Any) -> int:
-    """The gas that ``source`` uses after ``setup``."""
+    """Returns the gas that ``source`` uses after ``setup``."""
     return gas(fork, f"{setup} {source}", **world) - gas(fork, setup, **world)
 
 
@@ -166,7 +170,7 @@ def call_precompile(fork: str, number: int, data: bytes, gas: int = GAS_LIMIT) -
 
 
 def modexp_operands(base: bytes, exponent: bytes, modulus: bytes) -> bytes:
-    """The input of MODEXP: three sizes and three numbers."""
+    """Returns the input of MODEXP: three sizes and three numbers."""
     numbers = (base, exponent, modulus)
     return b"".join(len(number).to_bytes(32, "big") for number in numbers) + b"".join(numbers)
 
@@ -180,7 +184,7 @@ def refusal(
     accounts: Mapping[bytes, Mapping[str, Any]] | None = None,
     **block: Any,
 ) -> str | None:
-    """The code of the rule that refuses a transaction; None for one that is executed."""
+    """Returns the code of the rule that refuses a transaction, or None for one that is executed."""
     try:
         machine(fork, accounts, **block).execute(transaction)
     except InvalidTransaction as error:
@@ -189,7 +193,7 @@ def refusal(
 
 
 def blob_payment(blobs: int = 1, nonce: int = 0, **fields: Any) -> Transaction:
-    """A signed transaction of type 3 with this many blobs."""
+    """Returns a signed transaction of type 3 with this many blobs."""
     given = {
         "to": OTHER,
         "gas_limit": 200_000,
@@ -212,7 +216,9 @@ def blob_payments(blobs: int, nonce: int = 0) -> list[Transaction]:
 def chain_across(
     number: int, alloc: Mapping[bytes, Mapping[str, Any]] | None = None, **genesis: Any
 ) -> Chain:
-    """A chain with a rich SENDER that reaches the fork of the EIP with block 2, at 24 seconds."""
+    """Returns a chain with a rich SENDER that reaches the fork of the EIP with block 2, at 24
+    seconds.
+    """
     before, after = before_and_after(number)
     start = "2"
     if fork_named(after).by_time:
@@ -227,24 +233,28 @@ def chain_across(
 
 
 def with_header(block: Block, **changes: Any) -> Block:
-    """The block with other values in its header."""
+    """Returns the block with other values in its header."""
     return replace(block, header=replace(block.header, **changes))
 
 
 def refused_block(chain: Chain, block: Block) -> str:
-    """The field for which the chain refuses a block; fails when it takes it."""
+    """Returns the field for which the chain refuses a block; fails when it takes it."""
     with pytest.raises(InvalidBlock) as refused:
         chain.add(block)
     return refused.value.field
 
 
 def child_header(fork: str, parent: Header, *, seconds: int = 12) -> Header:
-    """The header of an empty child that the rules of the fork demand, so long after its parent."""
+    """Returns the header of an empty child that the rules of the fork demand, so long after its
+    parent.
+    """
     return draft_header(parent, schedule_for(fork), timestamp=parent.timestamp + seconds)
 
 
 def header_with_blobs(excess: int, used: int, base_fee: int) -> Header:
-    """A header, half full of gas, with blob gas for so many blobs over the target and in it."""
+    """Returns a header, half full of gas, with blob gas for so many blobs over the target and in
+    it.
+    """
     return Header(
         number=100,
         gas_limit=GAS_LIMIT,
@@ -259,7 +269,9 @@ def header_with_blobs(excess: int, used: int, base_fee: int) -> Header:
 
 
 def header_refusal(fork: str, header: Header, parent: Header) -> str | None:
-    """The field for which the fork refuses a header on its parent; None for a valid one."""
+    """Returns the field for which the fork refuses a header on its parent, or None for a
+    valid one.
+    """
     try:
         validate_header(header, parent, schedule_for(fork))
     except InvalidBlock as error:
@@ -268,7 +280,7 @@ def header_refusal(fork: str, header: Header, parent: Header) -> str | None:
 
 
 def rewards(chain: Chain, count: int) -> list[int]:
-    """The reward in wei of a miner for each of ``count`` new blocks."""
+    """Returns the reward in wei of a miner for each of ``count`` new blocks."""
     balances = [0]
     for _ in range(count):
         block = grow(chain, coinbase=MINER)

@@ -13,7 +13,7 @@ ADD, MUL = 6, 7
 
 
 def point(multiple):
-    """A multiple of the generator, as the precompiles encode it."""
+    """Returns a multiple of the generator, as the precompiles encode it."""
     x, y = bn.normalize(bn.multiply(bn.G1, multiple))
     return int(x).to_bytes(32, "big") + int(y).to_bytes(32, "big")
 

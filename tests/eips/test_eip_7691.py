@@ -45,7 +45,7 @@ def test_the_fee_rises_by_less_than_it_falls():
     """A full block moved it by an eighth as an empty one did; now they move it by 8 % and 15 %."""
 
     def moved(fork, blobs):
-        """The factor by which so many blobs over (or under) the target move the fee."""
+        """Returns the factor by which so many blobs over (or under) the target move the fee."""
         excess, schedule = 1_000 * BLOB_GAS, schedule_for(fork)
         return blob_base_fee(excess + blobs * BLOB_GAS, schedule) / blob_base_fee(excess, schedule)
 

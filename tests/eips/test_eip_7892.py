@@ -17,7 +17,7 @@ BLOBS = {"target": 7, "max": 11, "baseFeeUpdateFraction": 6_000_000}
 
 
 def chain_with(blobs):
-    """A chain under Osaka that has these blob parameters from 24 seconds on."""
+    """Returns a chain under Osaka that has these blob parameters from 24 seconds on."""
     times = {"shanghaiTime": 0, "cancunTime": 0, "pragueTime": 0, "osakaTime": 0, "bpo1Time": 24}
     schedule = {"osaka": {"target": 6, "max": 9, "baseFeeUpdateFraction": 5_007_716}}
     genesis = {

@@ -10,7 +10,7 @@ BEFORE, AFTER = before_and_after(7918)
 
 
 def excess(fork, base_fee, used):
-    """The blobs over the target that the header of a child must say.
+    """Returns the blobs over the target that the header of a child must say.
 
     The parent comes after 100 blobs over the target, where blob gas costs 13 wei.
     """

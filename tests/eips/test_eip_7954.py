@@ -17,7 +17,7 @@ def creation(data: bytes) -> Transaction:
 
 
 def deployed(fork: str, size: int) -> bool:
-    """Whether a contract of this many zero bytes can be created."""
+    """Returns whether a contract of this many zero bytes can be created."""
     initcode = b"\x62" + size.to_bytes(3, "big") + b"\x5f\xf3"
     return machine(fork, gas_limit=300_000_000).execute(creation(initcode)).success
 

@@ -18,7 +18,7 @@ def stacked(count: int) -> bytes:
 
 
 def after(code: bytes, count: int, position: int = 1) -> int:
-    """The item at a position after running code on a stack of ``count`` items."""
+    """Returns the item at a position after running code on a stack of ``count`` items."""
     dropped = b"\x50" * (position - 1)
     return word(run(AFTER, stacked(count) + code + dropped + RETURN_TOP))
 

@@ -39,7 +39,7 @@ class Stage:
         self.accounts: list[str] = self.client.call("eth_accounts")
 
     def send(self, data: bytes, to: str | None = None, *, sender: int = 0, value: int = 0) -> str:
-        """Send a transaction from an account of the node; returns its hash."""
+        """Send a transaction from an account of the node. Returns its hash."""
         body = {"from": self.accounts[sender], "data": hex_bytes(data), "gas": GAS}
         body |= {"value": hex(value)} | ({} if to is None else {"to": to})
         tx_hash: str = self.client.call("eth_sendTransaction", body)
@@ -52,7 +52,7 @@ class Stage:
         return self.client.call("eth_getTransactionReceipt", tx_hash)
 
     def deployed(self, data: bytes) -> str:
-        """The address of a new contract."""
+        """Returns the address of a new contract."""
         tx_hash = self.send(data)
         self.mine()
         address: str = self.receipt(tx_hash)["contractAddress"]
@@ -77,7 +77,7 @@ class Stage:
         return Scene(self.accounts, token, multicall, wallet, transfer, nested, reverted)
 
     def calls_in_calls(self, token: bytes, multicall: bytes) -> bytes:
-        """The input of a wallet that lets the multicall call the token, and itself."""
+        """Returns the input of a wallet that lets the multicall call the token, and itself."""
         pays = [
             (token, False, TOKEN.encode("transfer", raw(account), PAID))
             for account in self.accounts[2:5]

@@ -48,7 +48,7 @@ async def shoot(page: Page, path: Path, route: str, *, theme: str = "light") -> 
 
 
 def descriptions(scene: Scene) -> str:
-    """The names and ABIs of contracts that the page stores."""
+    """Returns the names and ABIs of contracts that the page stores."""
     contracts = {
         scene.token: {"name": "USDC", "abi": json.dumps(TOKEN.abi)},
         scene.multicall: {"name": "Multicall", "abi": json.dumps(MULTICALL.abi)},

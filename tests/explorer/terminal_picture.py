@@ -34,7 +34,7 @@ TRANSFER: Final = keccak256(b"Transfer(address,address,uint256)")
 
 
 def token_code() -> bytes:
-    """The runtime code of the token: calldata is a selector, the receiver and the value."""
+    """Returns the runtime code of the token: calldata is a selector, the receiver and the value."""
     check = bytes.fromhex("606460243510")  # LT(value, 100)
     revert = (
         bytes.fromhex("63") + SELECTOR + bytes.fromhex("60e01b5f52")  # PUSH4, SHL 224, MSTORE 0
@@ -55,7 +55,7 @@ def call(signature: str, to: bytes, value: int) -> bytes:
 
 
 def recorded() -> str:
-    """The output of the terminal, with escape sequences."""
+    """Returns the output of the terminal, with escape sequences."""
     node = dev_node(accounts=2, mining=Mining.INSTANT, timestamp=1_700_000_000)
     node.development.amend({"0x" + TOKEN.hex(): {"code": token_code().hex()}})
     out = io.StringIO()
@@ -78,7 +78,7 @@ def recorded() -> str:
 
 
 def picture(text: str) -> str:
-    """The SVG of a terminal with this text."""
+    """Returns the SVG of a terminal with this text."""
     lines = ["\x1b[32m$\x1b[0m fastevm dev", *text.rstrip().splitlines()]
     width, height = COLUMNS * CELL + 2 * MARGIN, len(lines) * LINE + 2 * MARGIN + BAR
     parts = [
@@ -97,7 +97,7 @@ def picture(text: str) -> str:
 
 
 def spans(line: str) -> str:
-    """A line with its colours as SVG; long lines are cut."""
+    """Returns a line with its colours as SVG; long lines are cut."""
     shown, at, room = [], 0, COLUMNS
     for found in [*ESCAPE.finditer(line), None]:
         until = len(line) if found is None else found.start()

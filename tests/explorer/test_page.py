@@ -554,7 +554,7 @@ async def test_the_page_watches_another_node(browser: Browser, shown: Shown) -> 
 
 
 async def without_sockets(node_url: str) -> web.AppRunner:
-    """A node as others are: no WebSocket on its port, no slices, no pool, no traces."""
+    """Returns a node as others are: no WebSocket on its port, no slices, no pool, no traces."""
     refused = ("txpool_", "debug_", "eth_accounts")
 
     def filtered(request: Any, response: Any) -> Any:

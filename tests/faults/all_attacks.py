@@ -116,7 +116,7 @@ class Plan:
 
 
 def ask_for(port: int, body: bytes, until: float, latencies: list[float]) -> int:
-    """Asks a question at a steady rate; returns how often there was no result.
+    """Asks a question at a steady rate. Returns how often there was no result.
 
     A question that is asked late counts from when it was due.
     """
@@ -140,7 +140,7 @@ def ask_for(port: int, body: bytes, until: float, latencies: list[float]) -> int
 
 
 def read(plan: Plan) -> dict[str, Any]:
-    """Asks both nodes the same questions; returns latencies in seconds by node and method."""
+    """Asks both nodes the same questions. Returns latencies in seconds by node and method."""
     bodies = {
         "eth_blockNumber": request_body("eth_blockNumber"),
         "eth_call": request_body("eth_call", [EMPTY_CALL, "latest"]),
@@ -294,7 +294,7 @@ class Offers:
     refused: dict[str, int] = field(default_factory=dict)
 
     async def make(self, client: Client, raw: bytes, tx_hash: bytes) -> bool:
-        """Submits a transaction; returns whether the node accepted it."""
+        """Submits a transaction. Returns whether the node accepted it."""
         try:
             await client.call("eth_sendRawTransaction", "0x" + raw.hex())
         except (RpcRefusal, OSError, TimeoutError) as error:

@@ -147,14 +147,14 @@ class Load:
         self.nonces[who] += 1
 
     def _next_nonce(self, account: DevAccount) -> int:
-        """The nonce after all that is in blocks and all that waits."""
+        """Returns the nonce after all that is in blocks and all that waits."""
         name = hex_bytes(account.address)
         nonce = int(self.sequencer.ask("eth_getTransactionCount", name, "latest"), 16)
         waiting = self.sequencer.ask("txpool_contentFrom", name)
         return max([nonce, *(int(item) + 1 for item in waiting["pending"])])
 
     def _operation(self, number: int) -> tuple[str, int, dict[str, Any]]:
-        """The kind of a transaction, its sender, and its fields."""
+        """Returns the kind of a transaction, its sender, and its fields."""
         tokens, senders = self.soak.tokens, SENDERS[self.name]
         who = senders[number % len(senders)]
         other = hex_bytes(self.accounts[(who + 1) % ACCOUNTS].address)
@@ -241,7 +241,7 @@ class Soak:
             self.nodes[name].stop()
 
     def _set_up(self) -> Tokens:
-        """A token that all accounts have, whose senders a policy may block."""
+        """Returns a token that all accounts have, whose senders a policy may block."""
         base = self.base
         dollar = base.token(STABLECOIN)
         for account in dev_accounts(ACCOUNTS):
@@ -418,7 +418,7 @@ class Soak:
         return found | self._compare(last, accepted)
 
     def _drain(self, accepted: list[str]) -> list[str]:
-        """Waits until transactions are in blocks; returns those that are in no block."""
+        """Waits until transactions are in blocks. Returns those that are in no block."""
         missing = list(accepted)
 
         def all_sealed() -> bool:
@@ -507,7 +507,7 @@ def _is_ready(node: NodeProcess) -> bool:
 
 
 def _hashes(node: NodeProcess, last: int) -> list[str]:
-    """The hashes of all blocks up to the last."""
+    """Returns the hashes of all blocks up to the last."""
     found: list[str] = []
     with node.client() as client:
         for start in range(0, last + 1, TOGETHER):
@@ -518,7 +518,7 @@ def _hashes(node: NodeProcess, last: int) -> list[str]:
 
 
 def _receipts(node: NodeProcess, hashes: list[str]) -> dict[str, Any]:
-    """Receipts in canonical blocks; None for transactions without one."""
+    """Receipts in canonical blocks, or None for transactions without one."""
     found: dict[str, Any] = {}
     with node.client() as client:
         for start in range(0, len(hashes), TOGETHER):
@@ -545,7 +545,7 @@ def _age(age: Age) -> dict[str, Any]:
 
 
 def _counters(metrics: dict[str, float]) -> dict[str, float]:
-    """The counters of following."""
+    """Returns the counters of following."""
     kinds = ("upstream_", "fork_", "local_pending_", "datadir_")
     return {
         name: value
@@ -561,7 +561,7 @@ def _errors(log: Path) -> list[str]:
 
 
 def failures(found: dict[str, Any]) -> list[str]:
-    """The failures in a report, as sentences."""
+    """Returns the failures in a report, as sentences."""
     wrong = list(found["complaints"])
     if found["never_in_a_block"]:
         wrong.append(f"{found['never_in_a_block']} accepted transactions are in no block")

@@ -386,7 +386,7 @@ class Pruned(Endpoint):
 
 
 def shuffled(answer: Any) -> bytes:
-    """A batch in another order, which is allowed."""
+    """Returns a batch in another order, which is allowed."""
     return json.dumps(answer[::-1] if isinstance(answer, list) else answer).encode()
 
 
@@ -398,37 +398,37 @@ def with_wrong_ids(answer: Any) -> bytes:
 
 
 def with_one_missing(answer: Any) -> bytes:
-    """A batch without its last answer."""
+    """Returns a batch without its last answer."""
     return json.dumps(answer[:-1] if isinstance(answer, list) else answer).encode()
 
 
 def with_one_twice(answer: Any) -> bytes:
-    """A batch in which the first answer replaces the second."""
+    """Returns a batch in which the first answer replaces the second."""
     if isinstance(answer, list) and len(answer) > 1:
         answer[1] = answer[0]
     return json.dumps(answer).encode()
 
 
 def not_json(answer: Any) -> bytes:
-    """A page of a portal."""
+    """Returns a page of a portal."""
     return b"<!DOCTYPE html><html><body>Please log in</body></html>"
 
 
 def halved(answer: Any) -> bytes:
-    """The first half of the answer as if it were all."""
+    """Returns the first half of the answer as if it were all."""
     body = json.dumps(answer).encode()
     return body[: len(body) // 2]
 
 
 def nothing(answer: Any) -> bytes:
-    """A result of null for everything."""
+    """Returns a result of null for everything."""
     for each in answer if isinstance(answer, list) else [answer]:
         each["result"] = None
     return json.dumps(answer).encode()
 
 
 def of_wrong_type(answer: Any) -> bytes:
-    """A number where hex belongs."""
+    """Returns a number where hex belongs."""
     for each in answer if isinstance(answer, list) else [answer]:
         if "result" in each:
             each["result"] = 7

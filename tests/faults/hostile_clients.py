@@ -43,7 +43,7 @@ Attack = Callable[[Reader, Writer], Awaitable[None]]
 
 
 def frame(payload: bytes, *, opcode: int = 1, is_last: bool = True) -> bytes:
-    """A WebSocket frame of a client; its mask is zero."""
+    """Returns a WebSocket frame of a client; its mask is zero."""
     head = bytes([opcode | (0x80 if is_last else 0)])
     if len(payload) < 126:
         head += bytes([0x80 | len(payload)])
@@ -55,7 +55,7 @@ def frame(payload: bytes, *, opcode: int = 1, is_last: bool = True) -> bytes:
 
 
 def garbage(rng: random.Random) -> bytes:
-    """A body of up to the limit that is no batch of requests."""
+    """Returns a body of up to the limit that is no batch of requests."""
     size = rng.choice((1_000, 100_000, BODY_LIMIT - 10))
     kind = rng.randrange(6)
     if kind == 0:
@@ -72,13 +72,15 @@ def garbage(rng: random.Random) -> bytes:
 
 
 def large_reads(rng: random.Random) -> bytes:
-    """A body whose answer has many megabytes."""
+    """Returns a body whose answer has many megabytes."""
     blocks = [request_body("eth_getBlockByNumber", [hex(rng.randrange(50)), True], 1)] * 900
     return batch_of(blocks)
 
 
 def heavy(rng: random.Random) -> bytes:
-    """A body that costs the node much: a looped trace or simulation, a search of all logs."""
+    """Returns a body that costs the node much: a looped trace or simulation, a search of
+    all logs.
+    """
     code = {LOOPED: {"code": LOOP_CODE}}
     call = {"to": LOOPED, "gas": "0x493e0"}
     simulated = {"blockStateCalls": [{"stateOverrides": code, "calls": [call] * 8}]}

@@ -46,7 +46,7 @@ class Use(NamedTuple):
 
 
 def use_of(pid: int) -> Use:
-    """The current resources of a process. OSError if it has ended."""
+    """Returns the current resources of a process. OSError if it has ended."""
     process = Path(f"/proc/{pid}")
     lines = (line.partition(":") for line in (process / "status").read_text().splitlines())
     sizes = {name: value for name, _, value in lines if name in ("VmRSS", "RssAnon")}
@@ -89,7 +89,7 @@ def report(samples: Sequence[Use], *, long_seconds: float = LONG_SECONDS) -> dic
 
 
 def _compare(wrong: list[str], where: str, first: Use, last: Use) -> dict[str, Any]:
-    """Both figures, for the report; what grew is added to ``wrong``."""
+    """Returns both figures, for the report; what grew is added to ``wrong``."""
     memory = [_mib(item.memory) for item in (first, last)]
     descriptors = [item.descriptors for item in (first, last)]
     if last.memory - first.memory > max(NOISE_BYTES, NOISE_SHARE * first.memory):
@@ -113,7 +113,7 @@ def _at_equal_ages(earlier: Sequence[list[Use]], later: Sequence[list[Use]]) -> 
 
 
 def _by_age(lives: Iterable[list[Use]]) -> dict[int, Use]:
-    """The median of the lives at each age, where one life counts as much as another."""
+    """Returns the median of the lives at each age, where one life counts as much as another."""
     found: dict[int, list[Use]] = {}
     for life in lives:
         for age, part in itertools.groupby(life, key=lambda item: int(item.age // AGE_SECONDS)):
@@ -126,7 +126,9 @@ def _part(life: Sequence[Use], start: float, end: float) -> Sequence[Use]:
 
 
 def _kept(uses: Iterable[Use]) -> Use:
-    """The memory that a process never freed in between, and its usual number of descriptors."""
+    """Returns the memory that a process never freed in between, and its usual number of
+    descriptors.
+    """
     found = list(uses)
     least = min(found, key=lambda item: item.memory)
     return _medians(found)._replace(memory=least.memory, anonymous=least.anonymous)

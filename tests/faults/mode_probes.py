@@ -25,7 +25,7 @@ LIMIT = 120.0  # seconds
 
 
 def text_of(run: Callable[[], Any]) -> str:
-    """The text of the error that ``run`` raises."""
+    """Returns the text of the error that ``run`` raises."""
     try:
         return f"no error: {run()!r}"
     except Exception as error:
@@ -160,7 +160,7 @@ def sends_typed_transactions() -> str:
 
 
 def sends_lists_without_fee_caps() -> str:
-    """The list chooses the type, whatever fees there are."""
+    """Returns the list chooses the type, whatever fees there are."""
     evm = EVM(chain_id=10, base_fee=0, state=STATE)
     listed: Any = [(10, B, 0, 0, 1, 1)]  # signed by nobody, which makes no transaction invalid
     short = evm.transact(B, sender=A).gas_used

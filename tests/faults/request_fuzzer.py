@@ -57,7 +57,7 @@ Request = tuple[str, list[Any]]
 
 
 def methods() -> list[str]:
-    """The methods to call."""
+    """Returns the methods to call."""
     return sorted(
         name
         for name, method in METHODS.items()
@@ -67,7 +67,9 @@ def methods() -> list[str]:
 
 
 def systematic(rng: random.Random) -> Iterator[Request]:
-    """Every combination of up to three members of each object of each method, in random order."""
+    """Yields every combination of up to three members of each object of each method, in random
+    order.
+    """
     cases = [
         (name, position, names)
         for name in methods()
@@ -80,7 +82,7 @@ def systematic(rng: random.Random) -> Iterator[Request]:
 
 
 def endless(rng: random.Random) -> Iterator[Request]:
-    """Every combination, with random requests of all methods between; then again."""
+    """Yields every combination, with random requests of all methods between; then again."""
     names = methods()
     while True:
         for request in systematic(rng):
@@ -119,12 +121,12 @@ class Fuzzed:
         self.dispatchers = [self.server.dispatcher(dialect) for dialect in DIALECTS.values()]
 
     async def ask(self, body: bytes, dialect: int) -> bytes:
-        """The whole answer."""
+        """Returns the whole answer."""
         answer = await self.dispatchers[dialect % len(self.dispatchers)].answer(body, client="fuzz")
         return answer.read() if isinstance(answer, LongAnswer) else answer
 
     async def result(self, method: str, *params: Any) -> Any:
-        """The result of a call that succeeds."""
+        """Returns the result of a call that succeeds."""
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         return json.loads(await self.ask(body.encode(), 0))["result"]
 
@@ -156,7 +158,7 @@ async def use(fuzzed: Fuzzed) -> None:
 
 
 def fault_of(answer: bytes, call_id: int, body: bytes) -> str | None:
-    """The fault of an answer; None if there is none."""
+    """Returns the fault of an answer, or None if there is none."""
     try:
         found = json.loads(answer)
     except ValueError as error:
@@ -184,7 +186,7 @@ class Fuzzer:
         self.faults: list[str] = []
 
     async def run(self, messages: int, until: float) -> int:
-        """Sends this many messages, or as many as the time allows; returns their number."""
+        """Sends this many messages, or as many as the time allows. Returns their number."""
         used = Fuzzed(dev_node(block_time_ms=1_000, slice_interval_ms=100))
         await used.start()
         await use(used)

@@ -126,7 +126,7 @@ AUTHORIZATION: Final[dict[str, Maker]] = {
 
 
 def object_of(members: dict[str, Maker], rng: Rng, names: tuple[str, ...] | None = None) -> Json:
-    """An object with the members ``names``, or with random ones."""
+    """Returns an object with the members ``names``, or with random ones."""
     if names is None:
         names = tuple(name for name in members if rng.random() < 0.3)
     return {name: value_of(members[name], rng) for name in names}
@@ -285,24 +285,26 @@ VALUES: Final[dict[str, Maker]] = {
 
 
 def decoder_name(param: Param) -> str:
-    """The name of a parameter's decoder."""
+    """Returns the name of a parameter's decoder."""
     decode = param.decode
     return getattr(decode, "__name__", None) or getattr(decode.func, "__name__")  # type: ignore[attr-defined]  # noqa: B009
 
 
 def members_of(param: Param) -> dict[str, Maker]:
-    """The members whose combinations are tried in a parameter; none if it is not an object."""
+    """Returns the members whose combinations are tried in a parameter; none if it is not an
+    object.
+    """
     name = decoder_name(param)
     return OBJECTS.get(name) or (NESTED[name][0] if name in NESTED else {})
 
 
 def combinations_of(members: dict[str, Maker]) -> list[tuple[str, ...]]:
-    """Every single member, pair and triple."""
+    """Returns every single member, pair and triple."""
     return list(chain.from_iterable(combinations(members, size) for size in (1, 2, 3)))
 
 
 def parameter(param: Param, rng: Rng, names: tuple[str, ...] | None = None) -> Json:
-    """A value for a parameter, whose object has the members ``names``."""
+    """Returns a value for a parameter, whose object has the members ``names``."""
     name = decoder_name(param)
     if names is None and not rng.randrange(HOSTILE):
         return hostile(rng)

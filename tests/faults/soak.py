@@ -237,7 +237,7 @@ class Soak:
         self.load.transfers += 1
 
     def _next_nonce(self, address: bytes) -> int:
-        """The nonce after all that is pre-confirmed and all that waits."""
+        """Returns the nonce after all that is pre-confirmed and all that waits."""
         name = "0x" + address.hex()
         nonce = int(self.builder.ask("eth_getTransactionCount", name, "pending"), 16)
         waiting = self.builder.ask("txpool_contentFrom", name)
@@ -380,7 +380,7 @@ class Soak:
                             kept.flush()
 
     def _line(self, name: str, *, is_full: bool) -> str:
-        """The newest sample of a node for the file of samples."""
+        """Returns the newest sample of a node for the file of samples."""
         line: dict[str, Any] = {"time": time.time(), "node": name}
         line |= self.uses[name][-1]._asdict()
         if is_full:
@@ -405,7 +405,7 @@ class Soak:
         return []
 
     def _check_balance(self) -> dict[str, int]:
-        """The receiver's balance, and its least and greatest correct value, in wei."""
+        """Returns the receiver's balance, and its least and greatest correct value, in wei."""
         balance = int(self.builder.ask("eth_getBalance", "0x" + RECEIVER.hex(), "latest"), 16)
         least = self.load.transfers
         return {"balance": balance, "least": least, "most": least + self.load.unknown}
@@ -424,14 +424,16 @@ class Soak:
 
 
 def _common_arguments(options: argparse.Namespace) -> list[str]:
-    """The command-line options of both nodes' chain."""
+    """Returns the command-line options of both nodes' chain."""
     times = ["--block-time", f"{options.block_time}ms"]
     times += ["--slice-interval", str(options.slice_interval), "--states", str(KEPT_STATES)]
     return [*times, *(["--op", "--op-fork", options.op_fork] if options.op_fork else [])]
 
 
 def _signed(key: bytes, nonce: int, number: int, logger: bytes | None) -> bytes:
-    """A transfer of one wei, every other time a call that logs; without logger its creation."""
+    """Returns a transfer of one wei, every other time a call that logs; without logger its
+    creation.
+    """
     target = RECEIVER if number % 2 else logger
     made = Transaction.build(
         to=target,
@@ -447,13 +449,13 @@ def _signed(key: bytes, nonce: int, number: int, logger: bytes | None) -> bytes:
 
 
 def _sealed(node: NodeProcess, tx_hash: str) -> Any:
-    """The receipt in a canonical block; None while there is none."""
+    """Returns the receipt in a canonical block; None while there is none."""
     receipt = node.ask("eth_getTransactionReceipt", tx_hash)
     return receipt if receipt and int(receipt["blockHash"], 16) else None
 
 
 def _unsealed(node: NodeProcess, hashes: list[str]) -> list[str]:
-    """The hashes that are in no canonical block."""
+    """Returns the hashes that are in no canonical block."""
     found = []
     with node.client() as client:
         for start in range(0, len(hashes), RECEIPTS_AT_ONCE):
@@ -483,7 +485,7 @@ def _shown(tally: Tally) -> dict[str, Any]:
 
 
 def _counters(metrics: dict[str, float]) -> dict[str, float]:
-    """The counters of following and building that moved."""
+    """Returns the counters of following and building that moved."""
     kinds = (
         "feed_", "reconcile_", "pending_", "promises_", "upstream_", "slice", "datadir_",
         "connections_",
@@ -496,7 +498,7 @@ def _counters(metrics: dict[str, float]) -> dict[str, float]:
 
 
 def failures(found: dict[str, Any]) -> list[str]:
-    """The failures in a report, as sentences."""
+    """Returns the failures in a report, as sentences."""
     wrong = []
     if found["different_blocks"]:
         wrong.append(f"{len(found['different_blocks'])} blocks differ")

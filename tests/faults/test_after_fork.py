@@ -53,7 +53,7 @@ STOPPED = [text_of_a_stopped_call, text_of_a_stopped_simulation, text_of_a_stopp
 
 
 def answer_of_child(work: Callable[[], str]) -> str:
-    """The result of ``work`` in a forked child process."""
+    """Returns the result of ``work`` in a forked child process."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
     child = context.Process(target=lambda: theirs.send(work()))

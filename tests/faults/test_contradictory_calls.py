@@ -49,7 +49,9 @@ METHODS = (
 
 @pytest.fixture(scope="module", params=["preconf", "geth"])
 def node(request: pytest.FixtureRequest) -> Iterator[NodeProcess]:
-    """A node in a separate process: a crash there fails the test and not the test runner."""
+    """Provides a node in a separate process: a crash there fails the test and not the test
+    runner.
+    """
     with fastevm_node("--dialect", request.param) as process:
         yield process
 
@@ -102,7 +104,9 @@ TRANSFER_MEMBERS = [
 
 
 def refusal(client: JsonRpcClient, method: str, *params: Any) -> tuple[int, str] | None:
-    """The error of a request without the gas that it names; None if the request succeeds."""
+    """Returns the error of a request without the gas that it names, or None if the request
+    succeeds.
+    """
     try:
         client.call(method, *params)
     except RpcRefusal as error:

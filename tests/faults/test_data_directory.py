@@ -19,7 +19,7 @@ BLOCKS = 6
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """A closed directory with six blocks and two slices of three payments on them."""
+    """Provides a closed directory with six blocks and two slices of three payments on them."""
     home = Home(tmp_path / "data")
     node = home.open()
     node.mine(BLOCKS)

@@ -48,7 +48,9 @@ def word(number: int) -> bytes:
 
 
 def nested(depth: int, width: int) -> bytes:
-    """A multicall whose ``width`` elements are all the same inner multicall, ``depth`` times."""
+    """Returns a multicall whose ``width`` elements are all the same inner multicall, ``depth``
+    times.
+    """
     call = bytes.fromhex(MULTICALL[2:]) + word(WORD) + word(0)
     for _ in range(depth):
         element = word(len(call)) + call.ljust(-(-len(call) // WORD) * WORD, b"\0")
@@ -59,7 +61,7 @@ def nested(depth: int, width: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page's scripts where Node.js takes them for modules."""
+    """Provides the page's scripts where Node.js takes them for modules."""
     found = tmp_path_factory.mktemp("explorer")
     for path in ASSETS.glob("*.js"):
         shutil.copy(path, found)
@@ -68,7 +70,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(modules: Path, script: str, given: object) -> Any:
-    """The JSON that a script prints, with the page's scripts and a value."""
+    """Returns the JSON that a script prints, with the page's scripts and a value."""
     constants = f"const ASSETS = {json.dumps(modules.as_uri())}, INPUT = {json.dumps(given)};"
     ran = subprocess.run(
         ["node", "--input-type=module", "-"], input=constants + DOCUMENT + script,

@@ -30,14 +30,14 @@ async def started(**limits: Any) -> Server:
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    """A node on which calls may last, so that only fairness lets others be served."""
+    """Provides a node on which calls may last, so that only fairness lets others be served."""
     made = await started(call_time=LONG, request_time=LONG, call_gas=0, request_gas=2**62)
     yield made
     await made.stop()
 
 
 def client(address: str = HOST) -> aiohttp.ClientSession:
-    """A client of an address of the loopback network."""
+    """Returns a client of an address of the loopback network."""
     connector = aiohttp.TCPConnector(local_addr=(address, 0), limit=0)
     return aiohttp.ClientSession(connector=connector)
 

@@ -26,7 +26,7 @@ def looping_genesis(gas_limit: int) -> dict[str, Any]:
 
 
 def deposit(gas: int) -> bytes:
-    """A deposit that calls an endless loop."""
+    """Returns a deposit that calls an endless loop."""
     made = Transaction.build(
         sender=b"\x11" * 20, to=LOOPED, gas_limit=gas, source_hash=b"\x22" * 32, data=b""
     )

@@ -41,7 +41,7 @@ def opened(path: Path, url: str) -> Node:
 
 
 def picture(node: Node) -> Picture:
-    """The head, and one value of each kind that a step changes."""
+    """Returns the head, and one value of each kind that a step changes."""
     head = node.chain.head
     layer = node.chain.layer_of(head.hash)
     clock = node.producer.clock.offset

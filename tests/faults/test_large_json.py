@@ -18,7 +18,7 @@ __all__ = ["make_caller"]  # fixture
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The names of the threads that called a parser last, by the parser's name."""
+    """Provides the names of the threads that called a parser last, by the parser's name."""
     found: dict[str, str] = {}
 
     def watch(module: Any, name: str) -> None:

@@ -41,7 +41,7 @@ def uses(
 
 
 def kinds(words: list[str]) -> list[str]:
-    """The words without figures."""
+    """Returns the words without figures."""
     return [text.partition(" from ")[0] for text in words]
 
 

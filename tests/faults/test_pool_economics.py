@@ -68,7 +68,7 @@ def full_pool() -> tuple[TransactionPool, list[Transaction]]:
 
 
 def offer(pool: TransactionPool, *transactions: Transaction) -> int:
-    """Offers transactions; returns how many the pool takes."""
+    """Offers transactions. Returns how many the pool takes."""
     taken = 0
     for transaction in transactions:
         with suppress(InvalidTransaction):

@@ -150,7 +150,7 @@ class Harness:
             self.done["transactions"] += 1
 
     async def values(self, slots: list[int], block: Any) -> dict[int, str] | None:
-        """Return the values of slots as eth_call has them; None if a call fails."""
+        """Return the values of slots as eth_call has them, or None if a call fails."""
         found = {}
         for first in range(0, len(slots), CALLS_AT_ONCE):
             some = slots[first : first + CALLS_AT_ONCE]
@@ -209,7 +209,7 @@ class Subscriber:
         self.ends = False
 
     def request(self) -> dict[str, Any]:
-        """The object of the subscription."""
+        """Returns the object of the subscription."""
         calls = [{"to": self.table, "data": f"0x{slot:064x}"} for slot in self.slots]
         return {"calls": [*calls, {"to": self.clock}], "block": self.tag}
 
@@ -317,7 +317,7 @@ class Subscriber:
         self.totals["compared at a block"] += len(found)
 
     def differs(self, values: dict[int, str]) -> str | None:
-        """The difference between the copy and the state; None if there is none."""
+        """Returns the difference between the copy and the state, or None if there is none."""
         if not self.copy.messages:
             return "it is not connected"
         for question, slot in enumerate(self.slots):
@@ -342,7 +342,7 @@ class Soak:
         self.is_over = False
 
     def ports_of(self, number: int) -> tuple[int, ...]:
-        """The ports that a subscriber chooses from."""
+        """Returns the ports that a subscriber chooses from."""
         return (self.link.port,) if number % LINKED == LINKED - 1 else self.ports
 
     async def run(self, end: float, *, kill_every: float, calm_every: float) -> None:

@@ -37,6 +37,6 @@ def anvil() -> Iterator[Upstream]:
 
 @pytest.fixture(scope="module", params=["own", "anvil"])
 def either(request: pytest.FixtureRequest) -> Upstream:
-    """Each of the two."""
+    """Provides each of the two."""
     node: Upstream = request.getfixturevalue(request.param)
     return node

@@ -16,7 +16,7 @@ ACCOUNTS_AT_ONCE = 6
 
 
 def keys() -> tuple[list[bytes], list[tuple[bytes, int]]]:
-    """Everything that is ever fetched."""
+    """Returns everything that is ever fetched."""
     accounts = [*market.TOKEN_ADDRESSES, *market.POOL_ADDRESSES, market.MULTICALL_ADDRESS]
     accounts += [holder.address for holder in market.holders()[:100]]
     slots = [

@@ -49,7 +49,7 @@ def count_of(node: Node, geth: Geth) -> int:
 
 @pytest.fixture(scope="module")
 def follower(geth: Geth) -> Iterator[tuple[Node, JsonRpcClient]]:
-    """A node that has followed geth for two blocks."""
+    """Provides a node that has followed geth for two blocks."""
     node = fork_of(geth, Mining.NEVER, accounts=0)
     node.follow(geth.url, poll_ms=POLL_MS)
     with ServerThread(node) as server, server.client("geth") as client:

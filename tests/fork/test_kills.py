@@ -26,7 +26,7 @@ SIDE_BY_SIDE = 2  # processes on one cache
 
 
 def begin(url: str, block: int, folder: Path, seed: int) -> subprocess.Popen[str]:
-    """A process that has begun to fetch."""
+    """Returns a process that has begun to fetch."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.fork.fetching", url, str(block), str(folder), str(seed)],
         cwd=ROOT, env=child_environment(), stdout=subprocess.PIPE, text=True,
@@ -34,7 +34,7 @@ def begin(url: str, block: int, folder: Path, seed: int) -> subprocess.Popen[str
 
 
 def cached(folder: Path, block_hash: bytes) -> Found:
-    """The content of the cache file for a block, read without the code that wrote it."""
+    """Returns the content of the cache file for a block, read without the code that wrote it."""
     found = Found()
     (path,) = folder.glob("*.sqlite")
     with sqlite3.connect(path) as file:

@@ -53,7 +53,7 @@ def proxy(own: Upstream) -> Iterator[Proxy]:
 
 
 def cost(proxy: Proxy, node: NodeProcess) -> Quota:
-    """The units counted by the endpoint until the node has answered with its head."""
+    """Returns the units counted by the endpoint until the node has answered with its head."""
     proxy.endpoint = quota = Quota()
     with node:
         assert int(node.ask("eth_blockNumber"), 16) > 0

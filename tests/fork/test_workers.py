@@ -34,7 +34,7 @@ def proxy(own: Upstream) -> Iterator[Proxy]:
 
 @pytest.fixture(scope="module")
 def expected(own: Upstream) -> list[bytes]:
-    """The outputs of the bundles, by threads of this process."""
+    """Provides the outputs of the bundles, by threads of this process."""
     with Proxy(own.url) as proxy:
         results = simulate_many(forked(proxy, own).state, bundles())
         return [result.calls[-1].output for result in results]

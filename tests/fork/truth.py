@@ -37,7 +37,7 @@ def small() -> Wanted:
 
 
 def answers(upstream: Upstream, calls: list[Call]) -> list[str]:
-    """The results of many calls."""
+    """Returns the results of many calls."""
     found: list[str] = []
     with upstream.node.client() as client:
         for at in range(0, len(calls), MAX_BATCH):
@@ -48,7 +48,7 @@ def answers(upstream: Upstream, calls: list[Call]) -> list[str]:
 
 
 def differences(upstream: Upstream, found: Found, block: int) -> list[str]:
-    """The fetched values that differ from the upstream's at that block."""
+    """Returns the fetched values that differ from the upstream's at that block."""
     at = hex(block)
     return [
         *_accounts(upstream, found.accounts, at),

@@ -30,7 +30,7 @@ PARENT: Final = Header(
 
 
 def signed(pick: random.Random, nonce: int = 0, key: bytes = KEYS[0]) -> Transaction:
-    """A transaction that its sender can pay."""
+    """Returns a transaction that its sender can pay."""
     to = pick.choice((None, *ADDRESSES))
     fields: dict[str, Any] = {
         "data": pick.choice(CODES), "value": pick.choice((0, 1)), "gas_price": 10**9,

@@ -65,12 +65,12 @@ GAS: Final = (0, 700, 21_000, 60_000, 200_000, 1_000_000, 30_000_000)
 
 
 def artifact(pick: random.Random) -> dict[str, Any]:
-    """An artifact like a compiler's."""
+    """Returns an artifact like a compiler's."""
     return {"abi": ABI, "bytecode": "0x" + pick.choice(CODES).hex(), "contractName": "C"}
 
 
 def state(pick: random.Random) -> dict[bytes, dict[str, Any]]:
-    """Some accounts with code, storage and balance."""
+    """Returns some accounts with code, storage and balance."""
     return SENDERS | {
         address: {
             "balance": 10**20, "nonce": pick.choice((0, 1)), "code": pick.choice(CODES),
@@ -95,7 +95,7 @@ def access_list(pick: random.Random, annotation: str) -> list[Any]:
 
 
 def by_name(pick: random.Random, name: str, annotation: str) -> Any:
-    """A value for a name that has one meaning everywhere; None for another."""
+    """Returns a value for a name that has one meaning everywhere, or None for another."""
     choices: dict[str, Any] = {
         "trace": lambda: pick.choice(TRACES),
         "unchecked": lambda: pick.choice(UNCHECKED),
@@ -136,7 +136,7 @@ def by_name(pick: random.Random, name: str, annotation: str) -> Any:
 
 
 def plausible(pick: random.Random, name: str, annotation: str) -> Any:
-    """A value that a parameter of this name and type may take."""
+    """Returns a value that a parameter of this name and type may take."""
     found = by_name(pick, name, annotation)
     if found is not None:
         return found
@@ -152,7 +152,7 @@ def plausible(pick: random.Random, name: str, annotation: str) -> Any:
 
 
 def by_type(pick: random.Random, annotation: str) -> Any:
-    """A value of an annotation's first simple type."""
+    """Returns a value of an annotation's first simple type."""
     if "bool" in annotation:
         return pick.random() < 0.5
     if annotation.startswith(("list[int]", "Sequence[int]", "Iterable[int]")):

@@ -106,7 +106,7 @@ class Sequence:
         return {key: self.value(depth + 1)}
 
     def argument(self, parameter: Parameter) -> Any:
-        """A valid or hostile argument for a parameter."""
+        """Returns a valid or hostile argument for a parameter."""
         pick = self.random
         if pick.randrange(HOSTILE) == 0:
             return self.value()
@@ -275,7 +275,7 @@ class Sequence:
         accepted["hooked"] += 1
 
     def forge(self, target: Any) -> Any:
-        """The object of a pickle whose values were changed."""
+        """Returns the object of a pickle whose values were changed."""
         made = target.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         if not isinstance(target, CLASSES):
             return None

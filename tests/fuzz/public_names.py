@@ -53,7 +53,7 @@ class Described:
 
 @cache
 def tree_of(module: str) -> ast.Module:
-    """The stub of a module, or its source where it has none."""
+    """Returns the stub of a module, or its source where it has none."""
     found = import_module(module)
     file = Path(str(found.__file__))
     stub = file.parent / f"{file.name.partition('.')[0]}.pyi"
@@ -81,7 +81,9 @@ def text(annotation: ast.expr | None) -> str:
 
 
 def described(kind: type) -> Described:
-    """A class as its stub has it; its fields are the parameters of a constructor not written."""
+    """Returns a class as its stub has it; its fields are the parameters of a constructor not
+    written.
+    """
     for node in tree_of(kind.__module__).body:
         if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
             return of_class(node)

@@ -48,7 +48,7 @@ class Subject(NamedTuple):
 
 
 def subjects(most_nodes: int = MOST_NODES) -> Iterator[Subject]:
-    """The blocks whose witnesses are whole, and small enough."""
+    """Yields the blocks whose witnesses are whole, and small enough."""
     for name, content in cases_of(REAL, "mainnet_witness"):
         fields = msgspec.json.decode(content)
         if fields["parent"] is None or len(fields["pre"]["nodes"]) > most_nodes:
@@ -60,7 +60,7 @@ def subjects(most_nodes: int = MOST_NODES) -> Iterator[Subject]:
 
 
 def subject(name: str, fields: dict[str, Any]) -> Subject:
-    """A block with what it needs; WitnessError where its witness is not whole."""
+    """Returns a block with what it needs. Raises WitnessError if its witness is not whole."""
     pre = fields["pre"]
     block = decode_block(bytes_of(fields["block"]))
     chain = find(fields["chain_id"]).config()
@@ -85,7 +85,7 @@ def subject(name: str, fields: dict[str, Any]) -> Subject:
 
 
 def mutated(witness: Witness, kind: str, rng: random.Random) -> Witness:
-    """The witness with one item changed, which it needs."""
+    """Returns the witness with one item changed, which it needs."""
     member = {"code": "codes", "header": "headers"}.get(kind, "state")
     items = list(getattr(witness, member))
     at = rng.randrange(len(items))
@@ -109,7 +109,7 @@ def mutated(witness: Witness, kind: str, rng: random.Random) -> Witness:
 
 
 def refusal(subject: Subject, witness: Witness) -> str:
-    """The words with which a witness is refused; AssertionError if it is not."""
+    """Returns the words with which a witness is refused; AssertionError if it is not."""
     try:
         verify(subject.block, witness, subject.chain)
     except (WitnessError, InvalidBlock) as error:

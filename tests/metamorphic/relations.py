@@ -41,7 +41,7 @@ Done = list[dict[str, Any] | str]
 def executed(
     case: Case, *, records: list[Any] | None = None, **options: Any
 ) -> tuple[Done, dict[str, Any], bytes]:
-    """The case's transactions on a layer: what each did, the state, and its root.
+    """Returns the case's transactions on a layer: what each did, the state, and its root.
 
     Trace records read on the way go to `records`.
     """
@@ -61,7 +61,7 @@ def executed(
 
 
 def unlike(item: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str | None:
-    """How two runs differ."""
+    """Returns how two runs differ."""
     for number, (first, second) in enumerate(zip(item[0], other[0], strict=True)):
         if first != second:
             if isinstance(first, str) or isinstance(second, str):
@@ -74,7 +74,7 @@ def unlike(item: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str
 
 
 def suspended(case: Case) -> str | None:
-    """A pause before every hosted op changes nothing."""
+    """Returns a pause before every hosted op changes nothing."""
     usual = executed(case)
     return unlike(usual, executed(case, suspend=True)) or unlike(
         usual, executed(case, suspend=True, stepped=True)
@@ -82,7 +82,7 @@ def suspended(case: Case) -> str | None:
 
 
 def fetched(case: Case) -> str | None:
-    """A state that is fetched value by value has the results of the whole state."""
+    """Returns a state that is fetched value by value has the results of the whole state."""
     usual = executed(case)
     return unlike(usual, executed(case, remote=True)) or unlike(
         usual, executed(case, remote=True, stepped=True, suspend=True)
@@ -90,7 +90,9 @@ def fetched(case: Case) -> str | None:
 
 
 def traced(case: Case) -> str | None:
-    """The traced loop has the result of the untraced loop; a full buffer loses no record."""
+    """Returns the traced loop has the result of the untraced loop; a full buffer loses no
+    record.
+    """
     usual = executed(case)
     everything = StepTrace(calls=True, memory=True, return_data=True)
     whole, parts = StepTrace(calls=True), StepTrace(calls=True, limit=SMALL_TRACE)
@@ -107,7 +109,7 @@ def traced(case: Case) -> str | None:
 
 
 def reused(case: Case) -> str | None:
-    """A machine that has run other cases has the results of a fresh one."""
+    """Returns a machine that has run other cases has the results of a fresh one."""
     fresh = prepare(case, EVM(case.fork))
     outcomes = [run_transaction(fresh, fields) for fields in case.transactions]
     root = "0x" + fresh.state.state_root().hex()
@@ -136,7 +138,9 @@ def rolled_back(case: Case) -> str | None:
 
 
 def exported(case: Case) -> str | None:
-    """A state that is written out and read again has the same accounts and the same root."""
+    """Returns a state that is written out and read again has the same accounts and the same
+    root.
+    """
     evm = prepare(case, evm_of(case.fork))
     evm.state.state_root()
     for fields in case.transactions:
@@ -151,7 +155,7 @@ def exported(case: Case) -> str | None:
 
 
 def account_fields(layer: Layer) -> dict[bytes, dict[str, Any]]:
-    """All accounts of a layer, as `Layer.of` takes them."""
+    """Returns all accounts of a layer, as `Layer.of` takes them."""
     fields = {}
     for address in layer.addresses():
         account = layer.account(address)
@@ -166,7 +170,7 @@ def account_fields(layer: Layer) -> dict[bytes, dict[str, Any]]:
 
 
 def header_of(case: Case) -> Header:
-    """The draft of a block in the case's environment."""
+    """Returns the draft of a block in the case's environment."""
     block, rules = case.block, schedule_for(case.fork).parameters
     return Header(
         coinbase=unhexed(block["coinbase"]),
@@ -203,7 +207,7 @@ def built(case: Case, *, slices: bool) -> tuple[list[Any], Layer]:
 
 
 def sliced(case: Case) -> str | None:
-    """A block that is committed after each transaction is the block committed once."""
+    """Returns a block that is committed after each transaction is the block committed once."""
     whole, layer = built(case, slices=False)
     parts, sliced_layer = built(case, slices=True)
     if whole != parts:
@@ -219,7 +223,7 @@ RELATIONS: tuple[Callable[[Case], str | None], ...] = (
 
 
 def broken_relation(case: Case) -> str | None:
-    """The first relation that does not hold for the case, in words."""
+    """Returns the first relation that does not hold for the case, in words."""
     for relation in RELATIONS:
         found = relation(case)
         if found:

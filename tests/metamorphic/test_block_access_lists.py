@@ -28,7 +28,7 @@ Accounts = dict[bytes, dict[str, Any]]
 
 
 def block_case(seed: int) -> Case:
-    """A random case of the fork before, under the rules of this one."""
+    """Returns a random case of the fork before, under the rules of this one."""
     return replace(make_case(seed, "BPO2"), fork=FORK)
 
 
@@ -56,7 +56,7 @@ def built(
 
 
 def accounts_of(layer: Layer) -> Accounts:
-    """Every account that is not empty."""
+    """Returns every account that is not empty."""
     found = {}
     for address in layer.addresses():
         account = {
@@ -71,7 +71,7 @@ def accounts_of(layer: Layer) -> Accounts:
 
 
 def after(before: Mapping[bytes, Mapping[str, Any]], accesses: AccessList) -> Accounts:
-    """The accounts with the last change of each value."""
+    """Returns the accounts with the last change of each value."""
     found = {address: dict(account) for address, account in before.items()}
     for access in accesses:
         account = dict(found.get(access.address, EMPTY))
@@ -88,7 +88,7 @@ def after(before: Mapping[bytes, Mapping[str, Any]], accesses: AccessList) -> Ac
 
 
 def only(before: Accounts, accesses: AccessList) -> Layer:
-    """The state with the accounts and slots of the list alone."""
+    """Returns the state with the accounts and slots of the list alone."""
     slots = {
         access.address: {*access.storage_reads, *(slot.key for slot in access.storage_changes)}
         for access in accesses

@@ -39,7 +39,7 @@ Accesses = list[AccountAccess]
 
 
 def prepared(seed: int) -> tuple[Layer, Block]:
-    """A state with the system's contracts, and a sealed block with a list on it."""
+    """Returns a state with the system's contracts, and a sealed block with a list on it."""
     case = replace(make_case(seed, "BPO2"), fork=FORK)
     contracts = {**SYSTEM_CONTRACTS, **BUILDER_CONTRACTS}
     system: dict[str, Any] = {
@@ -66,7 +66,7 @@ def add_valid(builder: BlockBuilder, case: Case) -> None:
 
 
 def outcome(layer: Layer, block: Block, threads: int) -> Any:
-    """The results of a block, or the reason of its refusal."""
+    """Returns the results of a block, or the reason of its refusal."""
     try:
         result = execute_block(
             layer, block, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY, threads=threads
@@ -177,7 +177,9 @@ def executed(layer: Layer, block: Block) -> Any:
 
 
 def requests_of(layer: Layer, block: Block) -> int:
-    """How often a block on a remote state asks for some of it; what it does must stay the same."""
+    """Returns how often a block on a remote state asks for some of it; what it does must stay the
+    same.
+    """
     source = LayerSource(layer)
     found = executed(Layer.remote(source), block)
     assert found.access_list == executed(layer, block).access_list

@@ -22,7 +22,7 @@ def cases_of(fork: str) -> Iterator[Case]:
 
 
 def live(fork: str, *, roots_every: int) -> Layer:
-    """The state after many cases, each of whose accounts are put into it before it runs."""
+    """Returns the state after many cases, each of whose accounts are put into it before it runs."""
     evm = EVM(fork)
     for age, case in enumerate(cases_of(fork)):
         evm.set_block(**block_of(case, evm.schedule))

@@ -46,7 +46,7 @@ class Seeded(EvmStateMachine):
         cls.target = deployed(evm, cls.name)
 
     def attempt(self, name: str, *args: Any, sender: bytes, value: int = 0) -> Any:
-        """Calls a function and returns its result; None if it reverts."""
+        """Calls a function and returns its result, or None if it reverts."""
         try:
             found = self.target[name](*args, sender=sender, value=value)
         except ContractReverted:

@@ -76,7 +76,7 @@ class Named(NamedTuple):
 
 
 def requests() -> Iterator[Named]:
-    """Every request that names a block. A method that is registered later takes part."""
+    """Yields every request that names a block. A method that is registered later takes part."""
     for name, method in METHODS.items():
         if any(decode in BLOCK_DECODERS for decode in method.decoders):
             others = OTHERS.get(name, [None])
@@ -92,14 +92,14 @@ def requests() -> Iterator[Named]:
 
 
 def ask(client: JsonRpcClient, method: str, *params: Any) -> Json:
-    """The whole answer to a request, without its id."""
+    """Returns the whole answer to a request, without its id."""
     answer: Json = json.loads(client.send(request_body(method, params)))
     answer.pop("id", None)
     return answer
 
 
 def result(client: JsonRpcClient, method: str, *params: Any) -> Any:
-    """The result of a request that has to succeed."""
+    """Returns the result of a request that has to succeed."""
     answer = ask(client, method, *params)
     assert "error" not in answer, (method, answer)
     return answer["result"]

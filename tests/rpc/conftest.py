@@ -41,7 +41,7 @@ def live() -> Iterator[ServerThread]:
 
 @pytest.fixture
 def unhurried() -> Iterator[ServerThread]:
-    """A server that lets a request run as long as it likes."""
+    """Provides a server that lets a request run as long as it likes."""
     limits = Limits(call_gas=0, call_time=LONG, request_time=LONG)
     with ServerThread(recorded_node(), limits=limits) as server:
         yield server

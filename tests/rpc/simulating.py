@@ -54,18 +54,18 @@ def recorded_simulations() -> dict[str, Any]:
 
 
 def post(url: str, body: bytes) -> Any:
-    """The parsed answer to a body."""
+    """Returns the parsed answer to a body."""
     with JsonRpcClient(url, timeout=MAX_WAIT) as client:
         return json.loads(client.send(body))
 
 
 def ask(url: str, payload: Any, block: Any = "latest") -> Any:
-    """The whole answer of eth_simulateV1."""
+    """Returns the whole answer of eth_simulateV1."""
     return post(url, request_body("eth_simulateV1", [payload, block]))
 
 
 def blocks(url: str, payload: Any) -> Any:
-    """The simulated blocks of a payload that is accepted."""
+    """Returns the simulated blocks of a payload that is accepted."""
     answer = ask(url, payload)
     assert "result" in answer, answer
     return answer["result"]
@@ -79,7 +79,7 @@ def refusal(url: str, payload: Any) -> tuple[int, str]:
 
 
 def one_block(*calls: Any, state: Any = None, block: Any = None, **flags: Any) -> dict[str, Any]:
-    """A payload of one block."""
+    """Returns a payload of one block."""
     entry = {"calls": calls, "stateOverrides": state or {}, "blockOverrides": block or {}}
     return {"blockStateCalls": [entry], **flags}
 
@@ -123,7 +123,7 @@ def wait_for_rest(server: ServerThread) -> None:
 
 
 def sent(server: ServerThread, method: str, params: list[Any]) -> socket.socket:
-    """A connection with a pending request."""
+    """Returns a connection with a pending request."""
     url = urlsplit(server.url("preconf"))
     call = {"id": 1, "jsonrpc": "2.0", "method": method, "params": params}
     body = json.dumps(call).encode()

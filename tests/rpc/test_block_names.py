@@ -69,7 +69,7 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def upstream(served: Served) -> ServerThread:
-    """A node with the history, which mines on request."""
+    """Provides a node with the history, which mines on request."""
     server = served.start(dev_node(mining=Mining.MANUAL))
     play(served.client(server))
     return server
@@ -77,7 +77,7 @@ def upstream(served: Served) -> ServerThread:
 
 @pytest.fixture(scope="module", params=MODES)
 def client(request: pytest.FixtureRequest, served: Served, upstream: ServerThread) -> JsonRpcClient:
-    """A node of every kind, with blocks above its first one."""
+    """Provides a node of every kind, with blocks above its first one."""
     mode = request.param
     if mode == "no mining":
         return served.client(upstream)
@@ -102,7 +102,7 @@ def client(request: pytest.FixtureRequest, served: Served, upstream: ServerThrea
 
 
 def followed(mode: str, served: Served, upstream: ServerThread) -> JsonRpcClient:
-    """A node that has its blocks from the upstream."""
+    """Returns a node that has its blocks from the upstream."""
     options = ForkOptions(urls=(upstream.url(),), cache=False)
     if mode.startswith("fork"):
         node = forked_node(options, accounts=2, mining=Mining.INSTANT)
@@ -127,7 +127,7 @@ def followed(mode: str, served: Served, upstream: ServerThread) -> JsonRpcClient
 
 
 def names_of(named: Named, head: Json) -> dict[str, Any]:
-    """Every name of a block that the chain has."""
+    """Returns every name of a block that the chain has."""
     names: dict[str, Any] = {
         name: name for name in ("latest", "pending", "earliest", "safe", "finalized", "0x0")
     }

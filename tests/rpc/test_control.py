@@ -151,7 +151,7 @@ def test_control_that_waits_for_the_builder_leaves_a_worker_free() -> None:
 
 
 def payments(node: Node, count: int) -> list[str]:
-    """A raw transaction of each of the first accounts."""
+    """Returns a raw transaction of each of the first accounts."""
     to = bytes.fromhex(RECEIVER[2:])
     prices = {"max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 1}
     made = (

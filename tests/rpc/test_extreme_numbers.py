@@ -43,7 +43,7 @@ TOO_LARGE = [
 
 @pytest.fixture(scope="module")
 def still() -> Iterator[ServerThread]:
-    """A development chain that builds on demand only."""
+    """Provides a development chain that builds on demand only."""
     with ServerThread(dev_node(mining=Mining.MANUAL)) as server:
         yield server
 

@@ -45,7 +45,7 @@ def accounts() -> tuple[DevAccount, ...]:
 
 
 def counting(account: DevAccount, nonce: int, **fields: Any) -> bytes:
-    """A transaction that lets the contract count."""
+    """Returns a transaction that lets the contract count."""
     values = {"to": COUNTER, "gas_limit": 100_000, "chain_id": 31_337, "nonce": nonce}
     prices = {"max_fee_per_gas": 10**11, "max_priority_fee_per_gas": 1}
     transaction = Transaction.build(**{**values, **prices, **fields})
@@ -70,7 +70,7 @@ def still(upstream: ServerThread) -> Iterator[ServerThread]:
 
 
 def mined(server: ServerThread, tx_hash: str) -> Any:
-    """The receipt of a transaction in a canonical block."""
+    """Returns the receipt of a transaction in a canonical block."""
     with server.client("geth") as client:
         if server.server.node.mining is Mining.MANUAL:
             client.call("evm_mine")

@@ -41,7 +41,7 @@ class Upstream:
 
 
 def payment(chain_id: int, nonce: int) -> str:
-    """A signed payment of one wei to Bob."""
+    """Returns a signed payment of one wei to Bob."""
     prices = {"max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 1}
     made = Transaction.build(
         to=BOB, value=1, gas_limit=21_000, chain_id=chain_id, nonce=nonce, **prices

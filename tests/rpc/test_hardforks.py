@@ -47,7 +47,7 @@ class Chain:
         return since(self.name, fork)
 
     def mined(self, **fields: Any) -> Any:
-        """The receipt of a transaction that the node signs."""
+        """Returns the receipt of a transaction that the node signs."""
         tx_hash = self.result("eth_sendTransaction", {"from": self.sender, **fields})
         return self.result("eth_getTransactionReceipt", tx_hash)
 

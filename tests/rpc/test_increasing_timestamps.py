@@ -6,7 +6,7 @@ from fastevm.integrations.local_node import LocalNode, NodeError
 
 
 def timestamps(node: LocalNode) -> list[int]:
-    """The timestamps of all blocks, in seconds."""
+    """Returns the timestamps of all blocks, in seconds."""
     newest = int(node.request("eth_blockNumber"), 16)
     blocks = [node.request("eth_getBlockByNumber", [hex(n), False]) for n in range(newest + 1)]
     return [int(block["timestamp"], 16) for block in blocks]

@@ -22,7 +22,7 @@ POLL_MS = 20
 
 @pytest.fixture
 def upstream() -> Iterator[ServerThread]:
-    """A contract that has counted to 36."""
+    """Provides a contract that has counted to 36."""
     with ServerThread(dev_node(mining=Mining.MANUAL, accounts=3)) as server, server.client() as it:
         it.call("anvil_setCode", hex_bytes(COUNTER), hex_bytes(COUNTER_CODE))
         it.call("anvil_setStorageAt", hex_bytes(COUNTER), "0x7", "0x24")

@@ -22,7 +22,7 @@ SLOT = (hex_bytes(COUNTER), "0x7", "pending")
 
 
 def node_has_next(node: Node) -> Callable[[], bool]:
-    """Whether the pending block of a node is the one after its head."""
+    """Returns whether the pending block of a node is the one after its head."""
 
     def has_next() -> bool:
         pending = node.pending()
@@ -33,7 +33,7 @@ def node_has_next(node: Node) -> Callable[[], bool]:
 
 @pytest.fixture
 def upstream() -> Iterator[ServerThread]:
-    """A contract that has counted to 36; blocks are made when a test says so."""
+    """Provides a contract that has counted to 36; blocks are made when a test says so."""
     with ServerThread(dev_node(mining=Mining.MANUAL, accounts=3)) as server, server.client() as it:
         it.call("anvil_setCode", hex_bytes(COUNTER), hex_bytes(COUNTER_CODE))
         it.call("anvil_setStorageAt", hex_bytes(COUNTER), "0x7", "0x24")

@@ -18,12 +18,12 @@ SLOT_WORD = "0x" + "00" * 31 + "07"
 
 @pytest.fixture(scope="module")
 def geth(live: ServerThread) -> str:
-    """The address of the listener in geth's dialect."""
+    """Provides the address of the listener in geth's dialect."""
     return live.url("geth")
 
 
 def outcome(url: str, payload: Any) -> Any:
-    """The only call of the only block."""
+    """Returns the only call of the only block."""
     return blocks(url, payload)[0]["calls"][0]
 
 

@@ -23,7 +23,7 @@ TIMES_OF_THEIR_OWN = frozenset(
 
 
 def answers(live: ServerThread, name: str) -> tuple[Any, Any]:
-    """The answers of both dialects."""
+    """Returns the answers of both dialects."""
     request = REQUESTS[name]
     payload, *block = request["params"]
     block = block[0] if block else "latest"

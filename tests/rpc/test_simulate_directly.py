@@ -39,7 +39,7 @@ REASON = "08c379a0" + f"{32:064x}" + f"{2:064x}" + "6e6f".ljust(64, "0")
 
 
 def call_of(dice: random.Random) -> dict[str, Any]:
-    """A call: most are accepted, some fail, a few refuse the whole request."""
+    """Returns a call: most are accepted, some fail, a few refuse the whole request."""
     call: dict[str, Any] = {"from": dice.choice((A, B, C, D)), "to": dice.choice((A, C, D, C, D))}
     if dice.random() < 0.15:
         call |= {"input": "0x60015f55" + dice.choice(("00", "60015ff3", "fe"))}
@@ -64,7 +64,7 @@ def call_of(dice: random.Random) -> dict[str, Any]:
 
 
 def account_of(dice: random.Random) -> dict[str, Any]:
-    """An override of an account."""
+    """Returns an override of an account."""
     account: dict[str, Any] = {"balance": hex(10**20)}
     if dice.random() < 0.8:
         account["code"] = "0x" + dice.choice(list(PROGRAMS.values()))
@@ -77,7 +77,7 @@ def account_of(dice: random.Random) -> dict[str, Any]:
 
 
 def block_of(dice: random.Random, number: int) -> dict[str, Any]:
-    """An entry of blockStateCalls."""
+    """Returns an entry of blockStateCalls."""
     block: dict[str, Any] = {"calls": [call_of(dice) for _ in range(dice.randrange(5))]}
     if number == 0 or dice.random() < 0.3:
         block["stateOverrides"] = {who: account_of(dice) for who in (A, B, C, D)}
@@ -100,7 +100,7 @@ def block_of(dice: random.Random, number: int) -> dict[str, Any]:
 
 
 def payload_of(seed: int) -> dict[str, Any]:
-    """A request."""
+    """Returns a request."""
     dice = random.Random(seed)
     blocks = [block_of(dice, number) for number in range(dice.randrange(1, 5))]
     payload: dict[str, Any] = {"blockStateCalls": blocks}
@@ -116,7 +116,7 @@ def goes_directly(payload: Any) -> bool:
 
 
 def check(live: ServerThread, payload: Any, block: Any = "latest") -> Any:
-    """Both readers in both dialects; the answer of the last."""
+    """Returns both readers in both dialects; the answer of the last."""
     assert not goes_directly(payload | {"nobodyKnowsIt": 1})
     for dialect in ("preconf", "geth"):
         directly = ask(live.url(dialect), payload, block)

@@ -47,7 +47,7 @@ class Heartbeat:
             self.loop.call_later(TICK, self.beat)
 
     def measure(self, seconds: float) -> list[float]:
-        """The CPU times of so many seconds in ascending order."""
+        """Returns the CPU times of so many seconds in ascending order."""
         self.loop.call_soon_threadsafe(self.beat)
         time.sleep(seconds)
         self.running = False

@@ -49,7 +49,7 @@ class Mirror:
         return change
 
     async def agrees(self, caller: SocketClient, address: str, tag: str) -> bool:
-        """Whether the node has the same values."""
+        """Returns whether the node has the same values."""
         account = self.accounts[address]
         if await caller.result("eth_getBalance", address, tag) != account["balance"]:
             return False

@@ -157,7 +157,7 @@ def test_killed_again_and_again_under_load_nothing_that_was_answered_is_lost(pai
 
 @pytest.fixture
 def upstream() -> Iterator[NodeProcess]:
-    """A node that keeps nothing: when it starts again it begins a new chain."""
+    """Provides a node that keeps nothing: when it starts again it begins a new chain."""
     node = fastevm_node(*TIMES)
     try:
         node.start()

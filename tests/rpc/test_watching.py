@@ -98,7 +98,7 @@ async def harness() -> AsyncIterator[Harness]:
 
 @pytest.fixture
 async def unhurried() -> AsyncIterator[Harness]:
-    """A node that makes slices, of one block that does not end during a test."""
+    """Provides a node that makes slices, of one block that does not end during a test."""
     harness = await stand_on(dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=SLICE_MS))
     yield harness
     await harness.http.close()
@@ -107,7 +107,7 @@ async def unhurried() -> AsyncIterator[Harness]:
 
 @pytest.fixture
 async def still() -> AsyncIterator[Harness]:
-    """A node that makes blocks only on demand."""
+    """Provides a node that makes blocks only on demand."""
     harness = await stand_on(dev_node(mining=Mining.MANUAL))
     yield harness
     await harness.http.close()

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 def files(
     *suffixes: str, under: tuple[str, ...] = ("fastevm", "rpc", "tests", "bench")
 ) -> list[Path]:
-    """All files of the project with one of the suffixes."""
+    """Returns all files of the project with one of the suffixes."""
     return sorted(
         path
         for top in under

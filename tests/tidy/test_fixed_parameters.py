@@ -17,7 +17,7 @@ BUT_WITH = {"gzip.compress": "mtime", "gzip.GzipFile": "mtime"}  # fixed with th
 
 
 def outside_of_bodies(node: ast.AST) -> Iterator[ast.Call]:
-    """The calls that run when a module is loaded."""
+    """Yields the calls that run when a module is loaded."""
     for child in ast.iter_child_nodes(node):
         is_program = isinstance(child, ast.If) and "__name__" in ast.unparse(child.test)
         if is_program or isinstance(child, ast.Lambda):

@@ -54,7 +54,9 @@ def threaded_classes() -> set[str]:
 
 
 def made_at_import(path: Path, threaded: set[str]) -> bool:
-    """Whether importing the module creates a thread, pool or lock, or an object that has some."""
+    """Returns whether importing the module creates a thread, pool or lock, or an object that has
+    some.
+    """
     made = re.compile(rf"\b(?:{'|'.join(sorted(threaded))})\(")
     for line in path.read_text().splitlines():
         assigned = ASSIGNED.match(line)

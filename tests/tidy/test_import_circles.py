@@ -20,7 +20,7 @@ GRAPHS = {"python": ((".py", ".pyx"), "import"), "headers": ((".pxd",), "cimport
 
 
 def module_of(path: Path) -> str:
-    """The dotted name under which a file is imported."""
+    """Returns the dotted name under which a file is imported."""
     top, *parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join([TOPS[top], *(part for part in parts if part != "__init__")])
 
@@ -36,7 +36,7 @@ def absolute(base: str, package: str) -> str:
 
 
 def imports_of(path: Path, statement: str, modules: dict[str, Path]) -> set[str]:
-    """The modules that a file imports, also inside functions."""
+    """Returns the modules that a file imports, also inside functions."""
     text, module = path.read_text(), module_of(path)
     package = module if path.stem == "__init__" else module.rpartition(".")[0]
     found = {name for word, name in WHOLE.findall(text) if word == statement}

@@ -27,7 +27,7 @@ def indent(line: str) -> int:
 
 
 def block_after(lines: list[str], at: int, least: int) -> Iterator[str]:
-    """The lines below ``at`` that are indented by ``least`` columns or more."""
+    """Yields the lines below ``at`` that are indented by ``least`` columns or more."""
     for line in lines[at + 1 :]:
         if line.strip() and indent(line) < least:
             return
@@ -50,7 +50,7 @@ STRUCTS = members_by_struct()
 
 
 def written_whole(name: str, above: tuple[str, ...] = ()) -> bool:
-    """Whether a struct is one array, or made of such structs only."""
+    """Returns whether a struct is one array, or made of such structs only."""
     if name in above or name not in STRUCTS:
         return False
     for members in STRUCTS[name]:
@@ -68,7 +68,7 @@ CHECKED = {name for name in STRUCTS if not written_whole(name)} - FOREIGN
 
 
 def owner_of(lines: list[str], at: int) -> str:
-    """The line that opens the block of the declaration at ``at``."""
+    """Returns the line that opens the block of the declaration at ``at``."""
     least = indent(lines[at])
     return next(
         (line for line in reversed(lines[:at]) if line.strip() and indent(line) < least), ""

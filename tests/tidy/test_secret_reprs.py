@@ -37,7 +37,7 @@ def modules() -> Iterator[Any]:
 
 
 def records() -> dict[str, type]:
-    """Every dataclass, Struct and NamedTuple by its name below the package."""
+    """Returns every dataclass, Struct and NamedTuple by its name below the package."""
     return {
         f"{module.__name__.removeprefix(f'{ROOT}.')}.{name}": kind
         for module in modules()
@@ -55,7 +55,7 @@ def members(kind: type) -> list[str]:
 
 
 def shown(kind: type) -> set[str]:
-    """The members that the repr of a record shows."""
+    """Returns the members that the repr of a record shows."""
     if dataclasses.is_dataclass(kind):
         return {member.name for member in dataclasses.fields(kind) if member.repr}
     return set(members(kind)) - getattr(kind.__repr__, "hidden", frozenset())

@@ -7,7 +7,9 @@ from .sources import ROOT, files, shown
 
 
 def defined(path: Path) -> set[str]:
-    """The names that a module assigns, defines or imports, at any depth outside functions."""
+    """Returns the names that a module assigns, defines or imports, at any depth outside
+    functions.
+    """
     found: set[str] = set()
     waiting: list[ast.AST] = [ast.parse(path.read_text())]
     while waiting:
@@ -24,7 +26,7 @@ def defined(path: Path) -> set[str]:
 
 
 def module(path: Path, node: ast.ImportFrom) -> Path:
-    """The file or folder that an import names."""
+    """Returns the file or folder that an import names."""
     if node.level:
         base = path.parents[node.level - 1]
         return base.joinpath(*(node.module or "").split(".")) if node.module else base
@@ -32,7 +34,7 @@ def module(path: Path, node: ast.ImportFrom) -> Path:
 
 
 def missing(path: Path) -> list[str]:
-    """The names that a test imports from other tests and that do not exist there."""
+    """Returns the names that a test imports from other tests and that do not exist there."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.ImportFrom):

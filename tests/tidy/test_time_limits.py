@@ -36,7 +36,7 @@ WANTED = {
 
 
 def seconds(value: ast.expr | None) -> float:
-    """The seconds of a literal; 0 for anything else."""
+    """Returns the seconds of a literal; 0 for anything else."""
     is_number = isinstance(value, ast.Constant) and isinstance(value.value, int | float)
     return float(value.value) if is_number else 0.0  # type: ignore[union-attr]
 

@@ -37,7 +37,7 @@ NO_FILE_NAMES = {
 
 
 def tracked() -> list[Path]:
-    """The files of the repository, also where there is no git."""
+    """Returns the files of the repository, also where there is no git."""
     done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     names = done.stdout.splitlines() if done.returncode == 0 else []
     return [ROOT / name for name in names if name != OWN and (ROOT / name).is_file()]

@@ -1,1 +1,1 @@
-"""Random blocks of Amsterdam, on fastevm and on a transcription of the rules."""
+"""Compares random blocks of Amsterdam on fastevm and on a Python transcription of the rules."""

@@ -3,8 +3,8 @@
     python -m tests.differential.amsterdam [--programs N] [--seed S] [--rules S|F]
 
 S: the rules of April 2026; F: the frozen ones, which networks run. Without ``--rules``: both.
-Prints each difference with its seed, and the smallest case for the first of each kind; then how
-often each rule was reached. Ends with status 1 when there was a difference.
+Prints each difference with its seed, the smallest case for the first of each kind, and how often
+each rule was reached. Exit status 1: there was a difference.
 """
 
 import argparse
@@ -24,12 +24,12 @@ MOST_SHOWN = 25
 
 
 def kind_of(found: str | None) -> str:
-    """The words of a difference before its values."""
+    """Returns the text of a difference before its values."""
     return "" if found is None else found.partition(" is ")[0].partition(" of ")[0]
 
 
 def smallest(peer: Peer, case: Case, found: str) -> tuple[Case, str]:
-    """A smaller case with a difference of the same kind."""
+    """Returns a smaller case with a difference of the same kind."""
 
     def ask(candidate: Case) -> str | None:
         return block_difference(run(candidate), peer.run(candidate.dumps()))
@@ -45,7 +45,7 @@ def smallest(peer: Peer, case: Case, found: str) -> tuple[Case, str]:
 
 
 def compare(peer: Peer, rules: str, seed: int, programs: int) -> int:
-    """Compares programs under a rule set; returns how many cases differ."""
+    """Compares programs under a rule set. Returns how many cases differ."""
     tally, found = Tally(), []
     for first in count(seed, AT_ONCE):
         seeds = range(first, first + AT_ONCE)

@@ -1,4 +1,4 @@
-"""Executes a case on fastevm as one block, and each transaction once more alone for its output."""
+"""Executes a case on fastevm as one block. Executes each transaction alone, too, for its output."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ DEPOSIT_CONTRACT = b"\x0d" * 20
 
 
 def header_of(block: Fields) -> Header:
-    """The header of a case's block, without commitments."""
+    """Returns the header of a case's block, without commitments."""
     return Header(
         parent_hash=ancestors_of(block["number"])[0],
         coinbase=unhexed(block["coinbase"]),
@@ -54,7 +54,7 @@ def withdrawals_of(block: Fields) -> list[Withdrawal]:
 
 
 def signed(fields: Fields) -> Transaction:
-    """The transaction as its sender signs it."""
+    """Returns the transaction as its sender signs it."""
     key = KEYS[PEOPLE.index(unhexed(fields["sender"]))]
     return transaction_of({**fields, "sender": None}).sign(key, chain_id=1)
 
@@ -79,7 +79,7 @@ class Run:
         self.evm.set_block(**block_of(environment, self.schedule))
 
     def outcome(self) -> Outcome:
-        """All that can be compared."""
+        """Returns everything that can be compared."""
         self.builder.begin()
         outcomes = [self.add(fields) for fields in self.case.transactions]
         try:
@@ -98,7 +98,7 @@ class Run:
         }
 
     def add(self, fields: Fields) -> Outcome:
-        """The next transaction, alone on the state before it and then in the block."""
+        """Executes the next transaction alone on the state before it, and then in the block."""
         self.evm.state = self.builder.snapshot()
         alone = run_alone(self.evm, fields)
         try:
@@ -123,5 +123,5 @@ def parts_of(result: BlockResult) -> tuple[Any, ...]:
 
 
 def run(case: Case) -> Outcome:
-    """The outcome of a case's block, and the state after it."""
+    """Returns the outcome of a case's block, and the state after it."""
     return Run(case).outcome()

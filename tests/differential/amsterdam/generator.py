@@ -1,4 +1,4 @@
-"""Random blocks of Amsterdam: programs that grow the state, with gas that often ends too soon."""
+"""Random blocks of Amsterdam: programs that grow the state, often with too little gas."""
 
 from random import Random
 from typing import Any, Final
@@ -54,7 +54,9 @@ class AmsterdamMaker(CaseMaker):
         self.is_april = fork == RULE_SETS["S"]
 
     def make(self) -> Case:
-        """The case, without storage of accounts without code if the rules do not allow it."""
+        """Returns the case. Removes storage of accounts without code if the rules do not
+        allow it.
+        """
         case = super().make()
         for address, account in list(case.pre.items()):
             is_bare = account["code"] == "0x" and not account["nonce"]
@@ -71,7 +73,7 @@ class AmsterdamMaker(CaseMaker):
         return case
 
     def system_contract(self, address: bytes, code: bytes) -> Fields:
-        """A system contract, rarely with other code; some have pending requests."""
+        """Returns a system contract, rarely with other code. Some have pending requests."""
         random = self.random
         if random.random() < 0.004:
             code = random.choice((b"", b"\xfe", b"\x5f\x5f\xfd"))
@@ -86,7 +88,7 @@ class AmsterdamMaker(CaseMaker):
         return {"balance": 0, "nonce": 1, "code": hex_bytes(code), "storage": storage}
 
     def narrow_block(self, case: Case) -> None:
-        """A gas limit that leaves about as much room as the transactions or the list need."""
+        """Sets a gas limit close to the gas that the transactions or the access list need."""
         random = self.random
         gas = [fields["gas_limit"] for fields in case.transactions]
         room = random.choice((sum(gas), max(gas), min(sum(gas), 1 << 24), 60_000))
@@ -106,7 +108,7 @@ class AmsterdamMaker(CaseMaker):
         }
 
     def make_scenes(self) -> None:
-        """The scenes of other forks, with more addresses where nothing is yet."""
+        """Adds the addresses of other forks' cases, and more addresses without an account."""
         super().make_scenes()
         addresses = (*self.scene.addresses, *FRESH, *FRESH)
         if self.random.random() < 0.1:
@@ -133,7 +135,7 @@ class AmsterdamMaker(CaseMaker):
         return fields
 
     def set_scene(self, fields: Fields) -> Scenario:
-        """Let a transaction run one of the scenarios; there is ether for it."""
+        """Makes a transaction run a scenario, and funds it."""
         owner = CONTRACTS[0]
         sender = bytes.fromhex(fields["sender"][2:])
         people = tuple(person for person in PEOPLE if person != sender)
@@ -156,7 +158,7 @@ class AmsterdamMaker(CaseMaker):
         return scenario
 
     def delegated(self, fields: Fields, owner: bytes) -> None:
-        """Let the transaction run the owner's code at a person who delegates to it."""
+        """Makes the transaction run the owner's code at an account that delegates to it."""
         person = self.random.choice(PEOPLE)
         if person not in self.pre:
             self.put(person, balance=1)
@@ -164,7 +166,9 @@ class AmsterdamMaker(CaseMaker):
         fields["to"] = hex_bytes(person)
 
     def make_others(self) -> None:
-        """Those of other forks; and something where a transaction's contract will be."""
+        """Adds the accounts of other forks' cases, and an account at the address of a new
+        contract.
+        """
         super().make_others()
         sender = PEOPLE[0]
         if self.random.random() < 0.1:
@@ -173,7 +177,7 @@ class AmsterdamMaker(CaseMaker):
             self.put(made_by(sender, nonce), **self.random.choice(kinds))
 
     def exact_gas(self, fields: Fields) -> int:
-        """The gas that the transaction needs before it runs."""
+        """Returns the gas that the transaction needs before it runs."""
         values = {**fields, "gas_limit": TOTAL_CAP - 1}
         if self.is_april:
             return self.least_gas(values)
@@ -186,7 +190,9 @@ class AmsterdamMaker(CaseMaker):
         return gas + 7_816 * len(fields.get("authorization_list", ()))
 
     def make_floor(self, fields: Fields) -> None:
-        """Long data, so that the floor is near the gas limit or decides."""
+        """Adds long data, so that the calldata floor is near the gas limit or above the gas
+        used.
+        """
         random = self.random
         length = random.choice((300, 3_000, random.randrange(10_000)))
         if random.random() < (0.2 if fields["to"] is None else 0.01):
@@ -198,7 +204,7 @@ class AmsterdamMaker(CaseMaker):
         fields["gas_limit"] = floor + random.choice((0, 3_000, 9_000, 12_000, 100_000, 10**6))
 
     def least_gas(self, fields: Fields) -> int:
-        """Enough for the transaction to be valid, mostly a little more than needed."""
+        """Returns enough gas for the transaction to be valid, usually a little more."""
         data = bytes.fromhex(fields["data"][2:])
         entries = sum(1 + len(keys) for _, keys in fields.get("access_list", ()))
         authorizations = len(fields.get("authorization_list", ()))
@@ -210,7 +216,7 @@ class AmsterdamMaker(CaseMaker):
         return gas
 
     def more_gas(self) -> int:
-        """Gas for execution: often too little, now and then beyond the cap of one dimension."""
+        """Returns gas for execution: often too little, sometimes beyond the cap of a dimension."""
         random = self.random
         kind = random.random()
         if kind < 0.35:
@@ -220,7 +226,9 @@ class AmsterdamMaker(CaseMaker):
         return random.choice((10_000_000, 16_700_000, 18_000_000, 25_000_000))
 
     def make_envelope(self, fields: Fields, kind: int) -> None:
-        """That of other forks; authorizations come again, so that some are invalid or clear."""
+        """Sets the fields as for other forks. Repeats authorizations, so that some are invalid or
+        clear.
+        """
         super().make_envelope(fields, kind)
         authorizations = fields.get("authorization_list")
         if authorizations and self.random.random() < 0.15:
@@ -232,7 +240,7 @@ class AmsterdamMaker(CaseMaker):
             )
 
     def set_and_cleared(self) -> list[list[Any]]:
-        """A delegation that is set, cleared and set again, or cleared first."""
+        """Returns a delegation that is set, cleared and set again, or cleared first."""
         who = self.random.randrange(len(PEOPLE))
         targets = [self.delegate(), bytes(20), self.delegate()][self.random.randrange(2) :]
         found = []
@@ -244,7 +252,9 @@ class AmsterdamMaker(CaseMaker):
         return found
 
     def any_authorization(self) -> list[Any]:
-        """An authorization whose nonce is near the correct one; ``nonces`` do not change."""
+        """Returns an authorization whose nonce is near the correct one. Does not change
+        ``nonces``.
+        """
         random = self.random
         who = random.randrange(len(PEOPLE))
         nonce = max(0, self.nonces[PEOPLE[who]] + random.choice((-3, -2, -1, -1, 0)))
@@ -254,12 +264,12 @@ class AmsterdamMaker(CaseMaker):
         return [chain, hex_bytes(target), nonce, signed.y_parity, signed.r, signed.s]
 
     def make_caller(self) -> None:
-        """The caller of other forks; what it hands on may be all it has."""
+        """Adds the caller of other forks' cases. Its calls may pass all gas."""
         super().make_caller()
         if self.random.random() < 0.2:
             self.pre[CONTRACTS[0]]["balance"] = self.random.choice((0, 1, ETHER))
 
 
 def make_case(seed: int, fork: str) -> Case:
-    """The case of a seed under a rule set."""
+    """Returns the case of a seed under a rule set."""
     return AmsterdamMaker(Random(seed), fork).make()

@@ -1,4 +1,4 @@
-"""Compares what fastevm and the transcription say of a case."""
+"""Compares the outcomes of a case on fastevm and on the transcription."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ class Tally:
         )
 
     def reach(self, rules: str) -> str:
-        """How often each rule of a set was reached, one a line, the rarest first."""
+        """Returns how often each rule of a set was reached, one per line, the rarest first."""
         other = {"S": ": F ", "F": ": S "}[rules]
         found = [(count, name) for name, count in self.reached.items() if other not in name]
         return "\n".join(f"{count:9} {name}" for count, name in sorted(found))
@@ -50,7 +50,7 @@ class Tally:
 def differences(
     peer: Peer, seeds: Iterable[int], fork: str, tally: Tally
 ) -> Iterator[tuple[int, Case, str]]:
-    """The seeds whose cases differ, with the case and the difference in words."""
+    """Yields the seeds whose cases differ, with the case and a description of the difference."""
     asked: list[tuple[int, Case]] = []
 
     def questions() -> Iterator[str]:
@@ -71,7 +71,7 @@ def differences(
 
 
 def block_difference(ours: Outcome, theirs: Outcome) -> str | None:
-    """The first difference in words, or None."""
+    """Returns a description of the first difference, or None."""
     if "failure" not in theirs and ("refusal" in ours) != ("refusal" in theirs):
         return f"refused is {ours.get('refusal')}, the peer's {theirs.get('refusal')}"
     ours = {"state": {}, "root": None, **ours}
@@ -86,7 +86,7 @@ def block_difference(ours: Outcome, theirs: Outcome) -> str | None:
 
 
 def list_difference(ours: str, theirs: str) -> str:
-    """The difference between two access lists."""
+    """Returns the difference between two access lists."""
     our, their = listed(ours), listed(theirs)
     for address in sorted(our.keys() | their.keys()):
         item, other = our.get(address), their.get(address)

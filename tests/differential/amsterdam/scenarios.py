@@ -1,6 +1,6 @@
-"""Programs that reach what random statements hardly ever do: one kind of rule each.
+"""Programs for rules that random statements rarely reach.
 
-A scenario is code for the contract that a transaction calls, and gas for it. Values still vary.
+A scenario is code for the contract that a transaction calls, and gas for it. Its values are random.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class Scenario:
 
 @dataclass
 class Stage:
-    """Values that a scenario may use: ``owner``, the contract that gets the code, and its nonce."""
+    """Values for a scenario: ``owner`` is the contract that gets the code, and its nonce."""
 
     random: Random
     schedule: ForkSchedule
@@ -41,11 +41,11 @@ class Stage:
     nobody: tuple[bytes, ...]
 
     def state_gas(self, size: int) -> int:
-        """About the state gas of ``size`` bytes."""
+        """Returns about the state gas of ``size`` bytes."""
         return size * (self.schedule.parameters["state_byte_cost"] or 1_174)
 
     def reservoir(self) -> int:
-        """Gas whose part above the cap is about the state gas of a few operations."""
+        """Returns gas whose part above the cap is about the state gas of a few operations."""
         slots = self.random.choice((0, 1, 1, 2, 3, 5))
         return CAP - 30_000 + slots * self.state_gas(64) + self.random.randrange(-500, 40_000)
 
@@ -63,7 +63,7 @@ def number(address: bytes) -> int:
 
 
 def write(code: Assembly, words: str) -> None:
-    """Numbers to push and opcodes."""
+    """Writes numbers to push and opcodes."""
     for word in words.split():
         if word[0].isdigit():
             code.push(int(word))
@@ -72,7 +72,7 @@ def write(code: Assembly, words: str) -> None:
 
 
 def create(code: Assembly, init_code: bytes, value: int, salt: int | None) -> None:
-    """Leave the address of a new contract on the stack."""
+    """Leaves the address of a new contract on the stack."""
     code.push(len(init_code))
     code.push_label(code.data(init_code))
     write(code, "0 CODECOPY")
@@ -82,7 +82,7 @@ def create(code: Assembly, init_code: bytes, value: int, salt: int | None) -> No
 
 
 def returning(runtime: bytes, before: str, end: str) -> bytes:
-    """Init code that does something, and ends with the runtime."""
+    """Returns init code that does something and then returns the runtime code."""
     code = Assembly()
     write(code, f"{before} {len(runtime)}")
     code.push_label(code.data(runtime))
@@ -91,7 +91,7 @@ def returning(runtime: bytes, before: str, end: str) -> bytes:
 
 
 def birth(stage: Stage) -> Scenario:
-    """A new contract writes slots, and destroys itself while it is made or when it is called."""
+    """A new contract writes slots, and destroys itself during its creation or when it is called."""
     random = stage.random
     beneficiary = random.choice(("ADDRESS", "CALLER", str(number(stage.target()))))
     slots = " ".join(f"{random.randrange(3)} {slot} SSTORE" for slot in range(random.randrange(4)))
@@ -113,7 +113,7 @@ def birth(stage: Stage) -> Scenario:
 
 
 def size(stage: Stage) -> Scenario:
-    """Code and init code about as long as may be, or as may be paid."""
+    """Code and init code close to the size limit, or to the size that the gas pays for."""
     random = stage.random
     code = Assembly()
     if random.random() < 0.5:
@@ -135,7 +135,7 @@ def size(stage: Stage) -> Scenario:
 
 
 def deployment(stage: Stage) -> Scenario:
-    """Init code of a creation transaction, with gas that ends about where its code is paid."""
+    """Init code of a creation transaction whose gas ends about where its code is paid."""
     random = stage.random
     length = random.choice((*CODE_SIZES, 32, 1_000))
     words = -(-length // 32)
@@ -146,7 +146,7 @@ def deployment(stage: Stage) -> Scenario:
 
 
 def restoring(stage: Stage) -> Scenario:
-    """A slot is set in one frame and cleared in another of the same contract, which may fail."""
+    """A slot is set in one frame and cleared in another frame of the contract, which may fail."""
     random = stage.random
     code = []
     for slot in range(random.randrange(1, 4)):
@@ -157,7 +157,7 @@ def restoring(stage: Stage) -> Scenario:
     )
     end = random.choice(("STOP", "STOP", "STOP", "0 0 REVERT", "INVALID", "1 9 SSTORE STOP"))
     gas = random.choice(("GAS", "GAS", "50000", "200000"))
-    # Without data it calls itself with a byte of data, which leads to the inner part.
+    # Without data the contract calls itself with a byte of data, which runs the inner part.
     call = f"0 0 1 0 0 ADDRESS {gas} CALL POP"
     after = random.choice(("", "1 3 SSTORE", "0 0 SSTORE", "GAS 4 SSTORE"))
     last = random.choice(("STOP", "STOP", "0 0 REVERT", "INVALID"))
@@ -168,7 +168,7 @@ def restoring(stage: Stage) -> Scenario:
 
 
 def immediate(stage: Stage) -> Scenario:
-    """DUPN, SWAPN and EXCHANGE at the end, refused, over too few items, or jumped into."""
+    """DUPN, SWAPN and EXCHANGE: truncated, invalid, with too few items, or as jump targets."""
     random = stage.random
     opcode = random.choice(IMMEDIATE_OPCODES)
     fill = assemble("PC " * random.choice((0, 3, 17, 40, DEEP, DEEP)))
@@ -186,7 +186,7 @@ def immediate(stage: Stage) -> Scenario:
 
 
 def narrow(stage: Stage) -> Scenario:
-    """An operation with several charges, with gas that ends between them."""
+    """An operation with several charges. The gas ends between them."""
     random = stage.random
     target, fresh = number(stage.target()), number(random.choice(stage.nobody))
     value = random.choice((0, 0, 1))
@@ -210,7 +210,7 @@ def narrow(stage: Stage) -> Scenario:
 
 
 def growing(stage: Stage) -> Scenario:
-    """Many new slots: more than the reservoir has, or nearly all that there is gas for."""
+    """Many new slots: more than the reservoir pays for, or nearly all that the gas pays for."""
     random = stage.random
     count = random.randrange(1, 60)
     end = random.choice(("", "", "0 0 REVERT", "INVALID"))
@@ -227,6 +227,6 @@ SCENARIOS: Final[dict[Callable[[Stage], Scenario], int]] = {
 
 
 def any_scenario(stage: Stage) -> tuple[Scenario, bool]:
-    """A random scenario, and whether its code is the init code of a creation transaction."""
+    """Returns a random scenario, and whether its code is init code of a creation transaction."""
     (make,) = stage.random.choices(list(SCENARIOS), list(SCENARIOS.values()))
     return make(stage), make is deployment

@@ -1,7 +1,7 @@
-"""Blocks of random programs do the same under fastevm and under a transcription of the rules.
+"""Tests that random blocks do the same on fastevm and on a transcription of the rules.
 
-Compared: status, gas paid, refund, output and logs of each transaction; the gas that the block
-counts after each; requests, access list, every account and the state root. More programs:
+Compares status, gas paid, refund, output and logs of each transaction; the gas that the block
+counts after each; requests, access list, every account and the state root. For more programs run
 ``python -m tests.differential.amsterdam``.
 """
 
@@ -19,7 +19,7 @@ from .judge import Tally, differences
 
 FIRST_SEED = 1_000_000
 BLOCKS = 150
-# Of about a hundred; a run of 10,000 blocks reaches all that can be reached.
+# of about a hundred; 10,000 blocks reach all that can be reached
 MOST_RULES_OF_ALL = 70
 CONTRACT = hex_bytes(b"\xc0" * 20)
 SENDER = hex_bytes(PEOPLE[0])
@@ -47,7 +47,7 @@ def test_blocks_do_the_same(peer: Callable[[str], Peer], rules: str) -> None:
 
 
 def case_of(rules: str, code: str, to: str | None = CONTRACT, **fields: Any) -> Case:
-    """A block with one transaction, to a contract with this code, beside one that fails."""
+    """Returns a block with a transaction to a contract with this code, and one that fails."""
     callee = "6001600055600060005560006000fd"
     pre = {
         SENDER: {"balance": ETHER, "nonce": 0, "code": "0x", "storage": {}},

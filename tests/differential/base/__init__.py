@@ -1,1 +1,1 @@
-"""Base's native contracts, compared with a second implementation written from their description."""
+"""Compares Base's native contracts with a second implementation written from their description."""

@@ -5,7 +5,7 @@
 A transaction runs a program that calls native contracts and other programs. ``--length``: calls or
 transactions on one state.
 
-Prints each difference with its seed. Ends with status 1 if there was one.
+Prints each difference with its seed. Exit status 1: there was a difference.
 """
 
 import argparse
@@ -19,7 +19,7 @@ Difference = Callable[[int, int], str | None]
 
 
 def campaign(name: str, total: int, length: int, seed: int, difference: Difference) -> int:
-    """Compares until enough ran; returns how many sequences differ."""
+    """Compares sequences until enough calls ran. Returns how many sequences differ."""
     differing = 0
     for first in range(0, total, length):
         found = difference(seed + first // length, length)
@@ -33,7 +33,7 @@ def campaign(name: str, total: int, length: int, seed: int, difference: Differen
 
 
 def main() -> int:
-    """Compare until enough calls and transactions ran."""
+    """Compares until enough calls and transactions ran."""
     parser = argparse.ArgumentParser(prog="python -m tests.differential.base")
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--transactions", type=int, default=1_000)

@@ -1,4 +1,4 @@
-"""Runs sequences of calls on the specification and on fastevm; finds the first difference."""
+"""Runs sequences of calls on the specification and on fastevm, and finds the first difference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CREATE = bytes.fromhex("62975e6a")
 
 
 def prepared() -> Journal:
-    """A state in which all features are active."""
+    """Returns a state in which all features are active."""
     journal = Journal()
     journal.codes[policies.ACTIVATION] = MARKER
     for feature in (*factory.FEATURES, policies.POLICY_FEATURE):
@@ -39,7 +39,7 @@ def specified(journal: Journal, fork: int, now: int, wanted: Call, gas: int) -> 
 
 
 def chosen_gas(journal: Journal, fork: int, now: int, wanted: Call, random: Random) -> int:
-    """The gas of the call, or one at which it may run out of gas somewhere."""
+    """Returns the gas of the call, or an amount that may run out during the call."""
     if wanted.gas is not None:
         return wanted.gas
     mark = journal.mark()
@@ -49,7 +49,7 @@ def chosen_gas(journal: Journal, fork: int, now: int, wanted: Call, random: Rand
 
 
 def difference(seed: int, length: int) -> str | None:
-    """The first difference in a sequence of calls, or None."""
+    """Returns the first difference in a sequence of calls, or None."""
     random = Random(seed)
     fork = random.choice(tuple(FORKS))
     now = random.choice((1, 1000, 1_800_000_000))

@@ -1,4 +1,4 @@
-"""Random calls of Base's native contracts: valid, malformed, and some with too little gas."""
+"""Random calls of Base's native contracts: valid, malformed, and with too little gas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SALTS = tuple(bytes([n]) * 32 for n in range(4))
 
 
 class Call(NamedTuple):
-    """A call of a native contract; ``gas`` of the frame, None: a point to choose later."""
+    """A call of a native contract. ``gas``: of the frame; None: chosen later."""
 
     to: bytes
     data: bytes
@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
 
 class Generator:
-    """Calls for one sequence in one fork; it knows which tokens and policies there may be."""
+    """Generates the calls of a sequence in one fork. Knows which tokens and policies may exist."""
 
     def __init__(self, random: Random, fork: int, now: int) -> None:
         self.random, self.fork, self.now = random, fork, now
@@ -113,7 +113,7 @@ class Generator:
         return self.calldata(self.random.choice(self.token_surfaces[0]))
 
     def parameters(self, variant: int) -> bytes:
-        """The encoded parameters of a token, sometimes truncated."""
+        """Returns the encoded parameters of a token, sometimes truncated."""
         random = self.random
         version = 1 if random.random() < 0.95 else 2
         last: Any = (
@@ -166,7 +166,7 @@ class Generator:
         return Call(to, data, random.choice(PEOPLE), value, is_static, gas)
 
     def opening(self) -> list[Call]:
-        """Calls that create policies and two tokens whose first account has every role."""
+        """Returns calls that create policies and two tokens whose first account has every role."""
         owner = PEOPLE[0]
         kinds = (policies.ALLOWLIST, policies.BLOCKLIST, policies.ALLOWLIST)
         made = [
@@ -193,9 +193,6 @@ class Generator:
         return made
 
 
-# ----------------------------------------------------------------------------------------------
-# programs that call native contracts
-
 CONTRACTS = tuple(bytes([0xC0, n]) + bytes(17) + b"\x01" for n in range(3))
 DELEGATED = tuple(bytes([0xD0, n]) + bytes(17) + b"\x01" for n in range(3))
 KINDS = (0xF1, 0xF1, 0xF1, 0xFA, 0xF4, 0xF2)
@@ -206,7 +203,7 @@ def push(value: int, size: int = 2) -> bytes:
 
 
 class Assembler:
-    """Writes a program; the data of its calls follow the code."""
+    """Writes a program. The data of its calls follow the code."""
 
     def __init__(self, generator: Generator, others: tuple[bytes, ...]) -> None:
         self.generator, self.random, self.others = generator, generator.random, others
@@ -215,13 +212,13 @@ class Assembler:
     def target(self) -> bytes:
         random = self.random
         if random.random() < 0.25:
-            # The last contract is not called by itself through the account that delegates to it.
+            # A last contract must not call itself through the account that delegates to it.
             delegated = DELEGATED if self.others else DELEGATED[:2]
             return random.choice((*self.others, *delegated, *PEOPLE[:1]))
         return self.generator.call().to
 
     def wanted(self) -> Call:
-        """A call. In Beryl not of createB20, because its texts for parameters are not known."""
+        """Returns a call. In Beryl never of createB20, because its error texts are not known."""
         wanted = self.generator.call()
         while self.generator.fork == 1 and wanted.data[:4] == selector(factory.CREATE):
             wanted = self.generator.call()
@@ -235,7 +232,7 @@ class Assembler:
         value = push(int(random.random() < 0.1), 1) if kind in (0xF1, 0xF2) else b""
         out = push(random.choice((0, 0, 32)), 1) + push(0, 1)
         ending = (
-            push(0x40, 1) + b"\x52"  # whether it succeeded
+            push(0x40, 1) + b"\x52"  # stores whether the call succeeded
             + b"\x3d" + push(0x60, 1) + b"\x52"
             + b"\x3d" + push(0, 1) + push(0x80, 1) + b"\x3e"
         )  # fmt: skip

@@ -1,4 +1,6 @@
-"""Random calls of native contracts, and programs around them, against the specification."""
+"""Compares random calls of native contracts, and programs that make them, with the
+specification.
+"""
 
 from __future__ import annotations
 

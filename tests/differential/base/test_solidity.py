@@ -1,4 +1,4 @@
-"""A stablecoin of Base and the same token in Solidity give the same results, logs and state."""
+"""Tests that a stablecoin of Base and the same token in Solidity have the same results."""
 
 from collections import Counter
 

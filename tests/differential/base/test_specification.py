@@ -1,4 +1,4 @@
-"""The specification has the gas and the state hashes that are known of Base's contracts."""
+"""Tests the specification against known gas and state hashes of Base's contracts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BLANK = bytes(32)
 
 
 def digest(journal: Journal, *addresses: bytes) -> str:
-    """The hash that the golden roots are: events in order, then every slot ever written."""
+    """Returns the hash used by the golden roots: events in order, then every slot ever written."""
     logs = [log for a in addresses for log in journal.logs if log.address == a]
     events = b"".join(b"".join(log.topics) + log.data for log in logs)
     slots = sorted(
@@ -100,7 +100,7 @@ class Bench:
 
 
 def short_text(text: bytes) -> int:
-    """The slot of a string of at most 31 bytes."""
+    """Returns the slot of a string of at most 31 bytes."""
     return int.from_bytes(text.ljust(31, b"\0") + bytes([2 * len(text)]), "big")
 
 
@@ -252,14 +252,10 @@ def test_stablecoins_have_the_known_state_hashes(vectors: dict[str, Any], name: 
     assert found == known
 
 
-# ----------------------------------------------------------------------------------------------
-# gas
-
-
 def least_gas(
     fork: int, contract: bytes, caller: bytes, data: bytes, storage: dict[int, int] | None = None
 ) -> int:
-    """The smallest gas of the frame with which the call does not run out of it."""
+    """Returns the smallest gas of the frame with which the call does not run out of gas."""
 
     def suffices(gas: int) -> bool:
         journal = Journal()
@@ -349,10 +345,6 @@ def test_gas_is_what_was_measured_in_cobalt(vectors: dict[str, Any]) -> None:
         for case, (sender, data) in calls.items()
     }
     assert found == {case: known[case] for case in calls}
-
-
-# ----------------------------------------------------------------------------------------------
-# the factory, the registries and their texts
 
 
 def native(journal: Journal, caller: bytes, contract: bytes, data: bytes, fork: int = BERYL) -> Any:

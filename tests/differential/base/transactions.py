@@ -1,4 +1,4 @@
-"""Programs that call native contracts, run by fastevm and by the specification."""
+"""Compares programs that call native contracts on fastevm and on the specification."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WEI = 3
 
 
 def opened(random: Random, fork: int, now: int) -> tuple[Generator, Journal, NativeState]:
-    """Two tokens and some policies, in both states."""
+    """Creates two tokens and some policies in both states."""
     generator = Generator(random, fork, now)
     journal = prepared()
     product = NativeState(FORKS[fork], chain_id=CHAIN_ID, timestamp=now)
@@ -53,7 +53,7 @@ def run_specified(
 
 
 def difference(seed: int, count: int) -> str | None:
-    """The first difference in ``count`` transactions of one state, or None."""
+    """Returns the first difference in ``count`` transactions on one state, or None."""
     random = Random(seed)
     fork = random.choice(tuple(FORKS))
     now = random.choice((1, 1000, 1_800_000_000))

@@ -3,7 +3,8 @@
     python -m tests.differential.op_stack --transactions 10000 --fork all --seed 1
     python -m tests.differential.op_stack --real-blocks
 
-The second form executes eight real blocks on the transcription alone. Exit status 1: a difference.
+The second form executes eight real blocks on the transcription only. Exit status 1: there was a
+difference.
 """
 
 import argparse

@@ -16,15 +16,15 @@ from .specification.forks import Fork
 
 Fields = dict[str, Any]
 DEPOSIT = "0x7e"
-# Differences of a fork that are made small; the others are as they were found.
+# differences of a fork that are minimised
 MOST_MINIMISED = 3
-# Letters by which two differences are taken for the same one.
+# differences that begin with the same characters count as the same kind
 SAME_KIND = 40
 
 
 @dataclass
 class Difference:
-    """A block about which the two sides disagree, with as little in it as still shows that."""
+    """A block on which the two sides disagree, minimised."""
 
     fork: Fork
     seed: int
@@ -56,14 +56,14 @@ class Tally:
 
 
 def class_of(outcome: Fields) -> str:
-    """How a transaction ended, in a few words."""
+    """Describes how a transaction ended."""
     if not outcome["valid"]:
         return f"refused: {outcome['reason']}"
     return f"failed: {outcome['error']}" if outcome["error"] else "success"
 
 
 def reported(case: Fields, expected: Fields) -> list[str]:
-    """The differences of a case; an error of a side is one too."""
+    """Returns the differences of a case. An error of a side is a difference too."""
     if "failure" in expected:
         return [f"the transcription failed: {expected['failure']}"]
     try:
@@ -73,7 +73,9 @@ def reported(case: Fields, expected: Fields) -> list[str]:
 
 
 def reported_of_users(peer: Peer, case: Fields, expected: Fields) -> list[str]:
-    """Whether a fork's first block is taken with users' transactions in it, from Jovian on."""
+    """Returns a difference if a fork's first block with users' transactions is accepted (from
+    Jovian on).
+    """
     if not any(
         outcome.get("reason", "").startswith("only deposits")
         for outcome in expected["transactions"]
@@ -91,7 +93,7 @@ def reported_of_users(peer: Peer, case: Fields, expected: Fields) -> list[str]:
 
 
 def run(peer: Peer, fork: Fork, first_seed: int, transactions: int) -> Tally:
-    """Blocks of consecutive seeds until this many transactions were executed."""
+    """Compares blocks of consecutive seeds until this many transactions were executed."""
     tally, seed = Tally(), first_seed
     while tally.executed < transactions:
         case = make_block(seed, fork)
@@ -108,7 +110,7 @@ def run(peer: Peer, fork: Fork, first_seed: int, transactions: int) -> Tally:
 
 
 def minimised(peer: Peer, difference: Difference) -> Difference:
-    """Leave out transactions, then accounts, then slots, while the sides disagree."""
+    """Removes transactions, then accounts, then slots, while the sides disagree."""
 
     def still(case: Fields) -> list[str]:
         expected = peer.run(json.dumps(case))
@@ -124,12 +126,12 @@ def minimised(peer: Peer, difference: Difference) -> Difference:
 
 
 def kind_of(words: list[str]) -> str:
-    """The beginning of a difference without what it is about."""
+    """Returns the beginning of a difference, without its values."""
     return re.sub("0x[0-9a-f]+|[0-9]+", "", words[0])[:SAME_KIND]
 
 
 def smaller(case: Fields, name: str, kind: type, still: Callable[[Fields], list[str]]) -> Fields:
-    """The case without those parts of a member that the difference does not need."""
+    """Returns the case without those parts of a member that the difference does not need."""
     parts = list(case[name].items() if kind is dict else case[name])
     index = len(parts) - 1
     while index >= 0:

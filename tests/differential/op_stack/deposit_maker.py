@@ -1,4 +1,4 @@
-"""Random deposits: of the L1 attributes, of users, of upgrades; with every class of failure."""
+"""Random deposits: of L1 attributes, users and upgrades, with every kind of failure."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from .worlds import ALIASED, CONTRACTS, ETHER, NOBODY, PEOPLE, World
 
 BEDROCK_GAS, REGOLITH_GAS = 150_000_000, 1_000_000
 LONGEST_DATA = 3_000
-# What deposits before Regolith may count together, as nothing stops them.
+# most gas that deposits before Regolith use together, because they are not limited
 SMALL_GAS = 300_000
 
 
@@ -39,7 +39,7 @@ class DepositMaker:
         )  # fmt: skip
 
     def attributes(self) -> bytes:
-        """The first transaction of a block, in the form of its contract."""
+        """Returns the first transaction of a block, in the format of its contract."""
         is_bedrock = self.fork < Fork.REGOLITH
         source = attributes_source_hash(word(self.l1.hash), self.l1.sequence_number)
         data = self.l1.calldata(self.form)
@@ -53,7 +53,7 @@ class DepositMaker:
         return self.random.choice(self.kinds)().encode()
 
     def malformed(self) -> bytes:
-        """Bytes that are no deposit, though nearly."""
+        """Returns bytes that are almost a deposit."""
         random = self.random
         fields: list[Any] = [random.randbytes(32), NOBODY, NOBODY, 1, 0, 100_000, b"", b""]
         place, value = random.choice(
@@ -72,7 +72,7 @@ class DepositMaker:
         self, sender: bytes, to: bytes, value: int = 0, gas: int = 200_000, data: bytes = b"",
         mint: int | None = None, is_system: bool = False,
     ) -> Deposit:  # fmt: skip
-        """A user's deposit, with some mint unless it is given."""
+        """Returns a user's deposit. Without ``mint``, mints a random amount."""
         random = self.random
         if mint is None:
             mint = random.choice((0, 0, 1, ETHER, (1 << 128) - 1 - 10**30))
@@ -82,7 +82,9 @@ class DepositMaker:
         return Deposit(source, sender, to, mint, value, gas, is_system, data)
 
     def sender(self) -> bytes:
-        """Usually a sender of transactions, sometimes a contract of L1 or L2, or a new account."""
+        """Returns a sender: usually of transactions, sometimes a contract of L1 or L2, or a new
+        account.
+        """
         people = [key.address for key in PEOPLE]
         return self.random.choice((*people, *people, ALIASED, NOBODY, CONTRACTS[0]))
 
@@ -118,7 +120,9 @@ class DepositMaker:
         return self.deposit(self.sender(), to, 0, gas, data)
 
     def long_data(self) -> Deposit:
-        """Near what data costs at least: 10 gas a token in Isthmus, 4 before."""
+        """Returns a deposit whose gas is near the minimum for its data: 10 gas per token in
+        Isthmus, 4 before.
+        """
         random = self.random
         data = random.randbytes(random.randrange(LONGEST_DATA))
         tokens = 4 * len(data) - 3 * data.count(0)
@@ -126,13 +130,15 @@ class DepositMaker:
         return self.deposit(self.sender(), random.choice((NOBODY, CONTRACTS[2])), 0, gas, data)
 
     def for_system(self) -> Deposit:
-        """Before Regolith it must succeed: the two clients differ about one that reverts."""
+        """Returns a system deposit. Before Regolith it must succeed, because clients differ about
+        failures.
+        """
         if self.fork < Fork.REGOLITH:
             return self.deposit(DEPOSITOR, NOBODY, 0, 10**8, is_system=True, mint=0)
         return self.deposit(self.sender(), self.random.choice(CONTRACTS), 0, is_system=True)
 
     def collision(self) -> Deposit:
-        """The address of the new contract has one already."""
+        """Returns a creation at an address that already has a contract."""
         sender = self.random.choice(PEOPLE).address
         there = created_by(sender, self.world.nonces[sender])
         self.world.put(there, self.random.choice((0, 1)), 3, b"\x00")
@@ -142,8 +148,9 @@ class DepositMaker:
         return self.deposit(self.sender(), self.world.delegated, self.random.choice((0, 1)))
 
     def huge_gas(self) -> Deposit:
-        """More than a transaction may have in Karst, which holds for no deposit; at times more
-        than the block has left, which nobody counts a nonce for."""
+        """Returns a deposit with more gas than a transaction may have in Karst, sometimes more than
+        the block has left.
+        """
         if self.fork < Fork.REGOLITH:
             return self.call()
         deposit = self.deposit(self.sender(), NOBODY, 0, self.random.choice((1 << 24, 17_000_000)))
@@ -156,7 +163,7 @@ class DepositMaker:
         return deposit
 
     def upgrade(self) -> Deposit:
-        """A deployment by an address that has no key, as the first block of a fork has them."""
+        """Returns a deployment by an address without a key, as in the first block of a fork."""
         source = upgrade_source_hash(f"Test: deployment {self.made}")
         sender = bytes.fromhex("42100000000000000000000000000000000000") + bytes([self.made])
         self.made += 1

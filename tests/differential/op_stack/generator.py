@@ -1,7 +1,7 @@
 """Random blocks of the OP stack: a state, deposits, and candidates for users' transactions.
 
-A case is what `specification.blocks` executes. Some candidates may not stand in a block: both sides
-must say so, and go on with the next one.
+`specification.blocks` executes a case. Some candidates are invalid in the block: both sides must
+refuse them and continue with the next one.
 """
 
 from random import Random
@@ -44,7 +44,7 @@ class BlockMaker:
         self.attributes = self.make_attributes()
 
     def make(self, transactions: int) -> Fields:
-        """A case with about this many transactions."""
+        """Returns a case with about this many transactions."""
         random = self.random
         self.world.put_attributes(self.make_attributes(), self.form)
         deposits = DepositMaker(self.world, self.attributes, self.form, self.gas_limit)
@@ -91,7 +91,7 @@ class BlockMaker:
         )
 
     def make_parent(self) -> Header:
-        """The parent but for its root, which the transcription fills in."""
+        """Returns the parent without its state root, which the transcription fills in."""
         random = self.random
         limit = random.choice((self.gas_limit, 30_000_000))
         used = random.choice((0, limit, limit // 6, random.randrange(limit)))
@@ -114,7 +114,7 @@ class BlockMaker:
         return completed(header, self.parent_fork, bytes(32), footprint, random.randbytes(32))
 
     def parent_fields(self) -> Fields:
-        """What the transcription must not take as it stands is missing: roots of the state."""
+        """Returns the parent's fields that the transcription may use: all but the state roots."""
         fields: Fields = {}
         for name, value in vars(self.parent).items():
             fields[name] = to_hex(value) if isinstance(value, bytes) else value
@@ -124,8 +124,9 @@ class BlockMaker:
         return fields
 
     def make_attributes(self) -> Attributes:
-        """Scalars that are both zero come in Ecotone alone, and with a blob base fee of zero: the
-        clients differ about others (see `specification.fees.is_first_of_ecotone`)."""
+        """Returns attributes. Scalars are both zero only in Ecotone and with a blob base fee of
+        zero, because the clients differ otherwise (see `specification.fees.is_first_of_ecotone`).
+        """
         random = self.random
         has_scalars = self.fork >= Fork.FJORD or random.random() < 0.9
         scalars = random.choice(((0, 1_000_000), (1368, 810_949), (7600, 862_000), (1, 0)))
@@ -148,18 +149,20 @@ class BlockMaker:
         )
 
     def parameters(self) -> FeeParameters:
-        """The parameters in the contract after the attributes; their format sets some of them."""
+        """Returns the contract's parameters after the attributes. The format sets only some of
+        them.
+        """
         reported = Attributes.decode(self.attributes.calldata(self.form))
         known = vars(parameters_from_attributes(reported))
         storage = self.world.stored_parameters()
-        # A format without a field leaves the old value.
+        # A format without a field keeps the old value.
         if self.form >= Fork.ECOTONE:
             known = known | {name: storage[name] for name in ("overhead", "scalar")}
         return FeeParameters(**known)
 
 
 def make_block(seed: int, fork: Fork, transactions: int = 16) -> Fields:
-    """The block of a seed: the same one each time."""
+    """Returns the block of a seed."""
     random = Random(f"{fork.title}-{seed}")
     case = BlockMaker(random, fork).make(transactions)
     # The deposit of the attributes is in every block.

@@ -1,8 +1,8 @@
-"""Executes a case on the product through its public functions, and says where it differs.
+"""Executes a case on the product through its public API, and reports differences.
 
-First every candidate on its own, as a builder of blocks takes them; then the block of those that
-may stand in it as an import does: decoded from RLP, checked against its parent, executed. The same
-block with a header that is wrong in one field must be refused.
+Executes every candidate alone, as a block builder does. Then imports the block of the valid ones:
+decoded from RLP, validated against its parent, executed. The same block with one wrong header field
+must be refused.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ KEYS = {
 }
 LEGACY = 0xC0
 ANCESTORS = 256
-# Places of fields in a header.
+# positions of fields in a header
 DIFFICULTY, GAS_LIMIT, GAS_USED, TIMESTAMP, EXTRA_DATA, NONCE, BASE_FEE = 7, 9, 10, 11, 12, 14, 15
 STATE_ROOT, RECEIPTS_ROOT, BLOOM = 3, 5, 6
 WITHDRAWALS_ROOT, BLOB_GAS_USED, EXCESS_BLOB_GAS, REQUESTS_HASH = 16, 17, 18, 20
@@ -53,7 +53,7 @@ WITHDRAWALS_ROOT, BLOB_GAS_USED, EXCESS_BLOB_GAS, REQUESTS_HASH = 16, 17, 18, 20
 
 @cache
 def config_of(chain_id: int, fork: Fork, begins: int) -> ChainConfig:
-    """A chain whose last fork begins at a time, and all those before it at 0."""
+    """Returns a chain whose last fork begins at a time, and all earlier forks at 0."""
     times = {KEYS[known]: 0 for known in Fork if Fork.BEDROCK < known < fork}
     if fork > Fork.BEDROCK:
         times[KEYS[fork]] = begins
@@ -67,7 +67,7 @@ def config_of(chain_id: int, fork: Fork, begins: int) -> ChainConfig:
 
 
 class Import:
-    """A case on the product's side: its chain, the parent, and the state before."""
+    """A case on the product's side: chain, parent, and the state before the block."""
 
     def __init__(self, case: Fields, expected: Fields) -> None:
         self.case = case
@@ -89,7 +89,7 @@ class Import:
         }
 
     def state(self) -> Layer:
-        """The state that the block begins with."""
+        """Returns the state with which the block begins."""
         layer = state_of(self.case["pre"])
         header = self.parent.block.header
         return state_before(self.config.activations, layer, header, self.timestamp)
@@ -99,7 +99,7 @@ class Import:
         return items
 
     def block(self, header: list[Any]) -> Block:
-        """The block of the valid transactions, under a header."""
+        """Returns the block of the valid transactions under a header."""
         pairs = zip(self.case["transactions"], self.expected["transactions"], strict=True)
         raw = [unhexed(text) for text, outcome in pairs if outcome["valid"]]
         transactions = [rlp.decode(item) if item[0] >= LEGACY else item for item in raw]
@@ -107,7 +107,7 @@ class Import:
         return decode_block(rlp.encode([header, transactions, [], *withdrawals]))
 
     def execute(self, block: Block) -> Layer:
-        """The state after the block; a FastevmError where it is refused."""
+        """Returns the state after the block. Raises FastevmError if the block is refused."""
         check_unexecuted(self.config, block, self.parent, self.schedule)
         result = execute_block(self.state(), block, self.schedule, **self.options)
         validate_result(block.header, result)
@@ -115,7 +115,7 @@ class Import:
 
 
 def differences(case: Fields, expected: Fields) -> list[str]:
-    """All that the product says otherwise, in words; empty where both agree."""
+    """Describes all differences of the product. Empty if both sides agree."""
     imported = Import(case, expected)
     found = candidate_differences(imported)
     if found:
@@ -125,7 +125,7 @@ def differences(case: Fields, expected: Fields) -> list[str]:
 
 
 def candidate_differences(imported: Import) -> list[str]:
-    """The differences in the included transactions and their receipts."""
+    """Returns the differences in the included transactions and their receipts."""
     expected = imported.expected
     header = Header.from_items(imported.header_items())
     builder = BlockBuilder(
@@ -135,7 +135,8 @@ def candidate_differences(imported: Import) -> list[str]:
     builder.begin()
     pairs = zip(imported.case["transactions"], expected["transactions"], strict=True)
     for index, (text, theirs) in enumerate(pairs):
-        # A builder does not know the parent, and omits users' transactions in a fork's first block.
+        # A builder does not know the parent, so it accepts users' transactions in a fork's first
+        # block.
         if not theirs["valid"] and theirs["reason"].startswith("only deposits"):
             continue
         try:
@@ -156,7 +157,7 @@ def candidate_differences(imported: Import) -> list[str]:
 def receipt_differences(
     transaction: Transaction, receipt: Receipt, theirs: Fields, fork: Fork
 ) -> str:
-    """The differences in encoding and reported values; empty if there are none."""
+    """Returns the differences in encoding and reported values."""
     reported = {
         "hash": (hex_bytes(transaction.hash), theirs["hash"]),
         "receipt": (hex_bytes(receipt.rlp()), theirs["receipt"]),
@@ -175,7 +176,7 @@ def receipt_differences(
 
 
 def state_differences(ours: Fields, theirs: Fields) -> list[str]:
-    """The accounts that differ."""
+    """Returns the accounts that differ."""
     found = []
     for address in sorted(ours.keys() | theirs.keys()):
         account = theirs.get(address)
@@ -188,7 +189,7 @@ def state_differences(ours: Fields, theirs: Fields) -> list[str]:
 
 
 def import_differences(imported: Import) -> list[str]:
-    """The block as a whole: its hash, its checks without and after execution."""
+    """Compares the block hash, and the validation before and after execution."""
     block = imported.block(imported.header_items())
     if hex_bytes(block.hash) != imported.expected["hash"]:
         return [f"the block's hash is {hex_bytes(block.hash)}"]
@@ -200,11 +201,11 @@ def import_differences(imported: Import) -> list[str]:
 
 
 def fee_differences(imported: Import) -> list[str]:
-    """Fees of a transaction as the product computes them, from the calldata of the attributes."""
+    """Compares the fees that the product computes from the calldata of the attributes."""
     attributes = attributes_of(imported.block(imported.header_items()).transactions)
     if attributes is None:
         return []
-    # With empty scalars the storage counts, which Ecotone's calldata do not contain.
+    # With empty scalars the storage decides, which Ecotone's calldata do not contain.
     if imported.fork >= Fork.ECOTONE and not is_reported(attributes) and not imported.is_first:
         return []
     schedule, found = imported.schedule, []
@@ -238,7 +239,7 @@ def is_reported(attributes: L1Attributes) -> bool:
 
 
 def header_differences(imported: Import) -> list[str]:
-    """Wrong headers that are taken."""
+    """Returns the wrong headers that are accepted."""
     found = []
     for name, items in wrong_headers(imported):
         try:
@@ -250,7 +251,7 @@ def header_differences(imported: Import) -> list[str]:
 
 
 def wrong_headers(imported: Import) -> Iterator[tuple[str, list[Any]]]:
-    """The header with one field wrong, for each rule of the fork."""
+    """Yields the header with one wrong field for each rule of the fork."""
     right, fork = imported.header_items(), imported.fork
 
     def number(place: int) -> int:
@@ -290,7 +291,7 @@ def number_bytes(number: int) -> bytes:
 
 
 def is_taken(case: Fields, expected: Fields) -> bool:
-    """Whether an import takes the block."""
+    """Returns whether an import accepts the block."""
     imported = Import(case, expected)
     try:
         imported.execute(imported.block(imported.header_items()))

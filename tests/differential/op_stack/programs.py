@@ -7,7 +7,7 @@ from .specification.attributes import selector_of
 from .specification.encoding import to_bytes
 from .specification.forks import Fork
 
-# Opcodes by name; PUSH0 is left out, as forks before Canyon have none.
+# Opcodes by name. PUSH0 is missing, because forks before Canyon do not have it.
 STOP, CALLDATALOAD, CALLDATASIZE, SHR, SHL, OR = 0x00, 0x35, 0x36, 0x1C, 0x1B, 0x17
 MSTORE, SSTORE, SLOAD, GAS, POP, LOG0 = 0x52, 0x55, 0x54, 0x5A, 0x50, 0xA0
 RETURNDATASIZE, RETURNDATACOPY, CLZ, TLOAD, TSTORE = 0x3D, 0x3E, 0x1E, 0x5C, 0x5D
@@ -30,12 +30,12 @@ def push_bytes(data: bytes) -> bytes:
 
 
 def store(slot: int, value: bytes) -> bytes:
-    """SSTORE of the word that the code `value` leaves on the stack."""
+    """Returns SSTORE of the word that the code `value` leaves on the stack."""
     return value + push(slot) + bytes([SSTORE])
 
 
 def l1_block_code(form: Fork) -> bytes:
-    """A contract that stores the attributes like the real one, but for any caller."""
+    """Returns a contract that stores the attributes like the real one, but for any caller."""
 
     def load(at: int) -> bytes:
         return push(at) + bytes([CALLDATALOAD])
@@ -58,9 +58,10 @@ def l1_block_code(form: Fork) -> bytes:
 
 
 def precompile_caller() -> bytes:
-    """Calls the address in the first word of its data with so many zeros as the second word says.
+    """Returns a contract that calls a precompile with zeros.
 
-    The third word is the gas to give. It stores success, the size of the answer and its hash.
+    Its data are three words: address, number of zeros, gas. It stores the success, the size of the
+    output and its hash.
     """
     word_at = lambda at: push(at) + bytes([CALLDATALOAD])  # noqa: E731
     call = push(0) + push(0) + word_at(32) + push(0) + word_at(0) + word_at(64)
@@ -73,7 +74,7 @@ def precompile_caller() -> bytes:
 
 
 class Programs:
-    """Makes programs that call the given addresses, in the instructions of a fork."""
+    """Writes programs that call the given addresses, with the opcodes of a fork."""
 
     def __init__(self, random: Random, fork: Fork, addresses: Sequence[bytes], number: int) -> None:
         self.random = random
@@ -86,14 +87,14 @@ class Programs:
         )  # fmt: skip
 
     def program(self, longest: int = 8) -> bytes:
-        """A few pieces and an end."""
+        """Returns a program of a few pieces and an end."""
         pieces = [
             self.random.choice(self.kinds)() for _ in range(self.random.randrange(1, longest))
         ]
         return b"".join(pieces) + self.ending()
 
     def initcode(self) -> bytes:
-        """Code that does something, then returns a small program or fails."""
+        """Returns init code that does something, then returns a small program or fails."""
         random = self.random
         prefix = random.choice(self.kinds)() if random.random() < 0.5 else b""
         if random.random() < 0.2:
@@ -127,7 +128,7 @@ class Programs:
         return pushed + push(size) + push(0) + bytes([LOG0 + topics])
 
     def asking(self) -> bytes:
-        """Something of the environment goes into a slot."""
+        """Stores a value of the environment in a slot."""
         choice = self.random.random()
         if choice < 0.1:
             back = self.random.choice((0, 1, 1, 300))
@@ -140,7 +141,7 @@ class Programs:
         return store(self.slot(), bytes([self.random.choice(ENVIRONMENT)]))
 
     def calling(self) -> bytes:
-        """A call whose success goes into a slot; it sends a little, or nothing."""
+        """Makes a call with little or no value, and stores its success in a slot."""
         random = self.random
         gas = push(random.choice((0, 3_000, 50_000, ROOMY)))
         if random.random() < 0.2:
@@ -153,12 +154,12 @@ class Programs:
         return store(self.slot(), call) if random.random() < 0.7 else call + bytes([POP])
 
     def precompile(self) -> bytes:
-        """Calls a precompile with a short input; slow precompiles get an invalid one."""
+        """Calls a precompile with a short input. Slow precompiles get an invalid one."""
         random = self.random
         number = random.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 18, 0x100, 0x100))
         size = random.choice((0, 1, 32, 64, 96, 128, 160, 213))
         first = random.randrange(1 << 250) if number in (1, 2, 3, 4, 7) else random.randrange(2)
-        # A modulus of a few bytes and no rounds of BLAKE2: the rest of the input is zero.
+        # A modulus of a few bytes, or no rounds of BLAKE2. The rest of the input is zero.
         first = random.randrange(3) if number == 5 else first % (1 << 200) if number == 9 else first
         memory = push(first) + push(0) + bytes([MSTORE])
         gas = push(random.choice((100, 5_000, ROOMY)))
@@ -186,7 +187,7 @@ class Programs:
         return store(self.slot(), push(self.random.randrange(40)) + bytes([CALLDATALOAD]))
 
     def newer(self) -> bytes:
-        """Instructions that only later forks have: sometimes before their time, which halts."""
+        """Uses opcodes of later forks, which halt before their fork."""
         early = self.random.random() < 0.1
         if self.random.random() < 0.5 and (self.fork >= Fork.KARST or early):
             return store(self.slot(), push(self.random.randrange(1 << 90)) + bytes([CLZ]))

@@ -1,4 +1,4 @@
-"""Real blocks of OP Sepolia, and what the transcription says differently about them: nothing.
+"""Compares real blocks of OP Sepolia with the transcription.
 
 Source: fixtures of kona's executor (crates/proof/executor/testdata), each with its state, in
 `op-stack/op-sepolia-holocene-blocks.json.gz` beside the repository; vaults in `vectors.json` there.
@@ -55,7 +55,7 @@ def block_numbered(number: int) -> Fields:
 
 
 def renamed(header: Fields) -> Fields:
-    """The header in the words of a case."""
+    """Returns the header with the names of a case."""
     numbers = {name: int(header[theirs], 16) for name, theirs in NUMBER_NAMES.items()}
     return numbers | {name: header[theirs] for name, theirs in BYTES_NAMES.items()}
 
@@ -92,7 +92,7 @@ def case_of(block: Fields) -> Fields:
 
 
 def changed(pre: Fields, post: Fields) -> Fields:
-    """The difference between two states, in the format of the recorded change."""
+    """Returns the difference between two states, in the format of the recorded change."""
     changes: Fields = {}
     nobody: Fields = {"nonce": 0, "balance": 0, "code": "0x", "storage": {}}
     for address in pre.keys() | post.keys():
@@ -115,7 +115,7 @@ def changed(pre: Fields, post: Fields) -> Fields:
 
 
 def recorded_change(post: Fields, pre: Fields) -> Fields:
-    """The recorded change without what was zero before, too: accounts that were made tell all."""
+    """Returns the recorded change without values that were zero before and after."""
     changes: Fields = {}
     for address, parts in post.items():
         found: Fields = {
@@ -142,14 +142,14 @@ VAULTS = {
 
 
 def vaults_of(number: int) -> Fields:
-    """The known amounts that each vault got in a block; empty if unknown."""
+    """Returns the known amounts that each vault received in a block; empty if unknown."""
     vectors = json.loads((FOLDER / "vectors.json").read_text())["vectors"]
     reported = [vector for vector in vectors if vector.get("id") == f"vaults-{number}"]
     return {name: reported[0][name] for name in VAULTS} if reported else {}
 
 
 def differences_in(number: int, peer: Peer) -> list[str]:
-    """Receipts, changes of the state, its root from the witness, vaults, and the block's hash."""
+    """Compares receipts, state changes, state root, vaults and block hash."""
     block = block_numbered(number)
     case = case_of(block)
     outcome = peer.run(json.dumps(case))

@@ -20,14 +20,16 @@ class Key:
         self.address = keccak256(self.private.public_key.format(compressed=False)[1:])[12:]
 
     def sign(self, digest: bytes) -> tuple[int, int, int]:
-        """Parity, r and s."""
+        """Returns parity, r and s."""
         signature = self.private.sign_recoverable(digest, hasher=None)
         r, s = signature[:32], signature[32:64]
         return signature[64], int.from_bytes(r, "big"), int.from_bytes(s, "big")
 
 
 def legacy(key: Key, fields: list[Any], chain_id: int | None) -> bytes:
-    """Nonce, price, gas, to, value and data; signed for a chain (EIP-155) or for any chain."""
+    """Returns a legacy transaction of nonce, price, gas, to, value and data. ``chain_id``: see
+    EIP-155.
+    """
     suffix = [] if chain_id is None else [chain_id, 0, 0]
     parity, r, s = key.sign(keccak256(rlp_encode(fields + suffix)))
     v = LEGACY_V + parity if chain_id is None else CHAIN_V + 2 * chain_id + parity
@@ -35,7 +37,7 @@ def legacy(key: Key, fields: list[Any], chain_id: int | None) -> bytes:
 
 
 def typed(kind: int, key: Key, fields: list[Any], has_high_s: bool = False) -> bytes:
-    """A typed transaction from the fields before its signature."""
+    """Returns a typed transaction from the fields before its signature."""
     parity, r, s = key.sign(keccak256(bytes([kind]) + rlp_encode(fields)))
     if has_high_s:
         parity, s = 1 - parity, ORDER - s
@@ -43,12 +45,12 @@ def typed(kind: int, key: Key, fields: list[Any], has_high_s: bool = False) -> b
 
 
 def authorization(key: Key, chain_id: int, address: bytes, nonce: int) -> list[Any]:
-    """An entry of an authorization list (EIP-7702)."""
+    """Returns an entry of an authorization list (EIP-7702)."""
     fields = [chain_id, address, nonce]
     parity, r, s = key.sign(keccak256(AUTHORIZATION_MAGIC + rlp_encode(fields)))
     return [*fields, parity, r, s]
 
 
 def created_by(sender: bytes, nonce: int) -> bytes:
-    """The address of a contract that a transaction or CREATE makes."""
+    """Returns the address of a contract created by a transaction or CREATE."""
     return keccak256(rlp_encode([sender, nonce]))[12:]

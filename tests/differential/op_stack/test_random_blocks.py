@@ -1,7 +1,8 @@
-"""Random blocks do the same on the product and on the transcription of the OP-stack rules.
+"""Tests that random blocks do the same on the product and on the transcription.
 
-Which transactions may stand in a block, receipts, gas, logs, fees, the state, and the block's hash;
-wrong headers are refused. More of them: `python -m tests.differential.op_stack --help`.
+Compares which transactions are valid in a block, receipts, gas, logs, fees, the state and the
+block's hash. Wrong headers must be refused. For more blocks run `python -m
+tests.differential.op_stack --help`.
 """
 
 import json
@@ -34,7 +35,7 @@ def test_blocks_do_the_same(peer: Callable[[str], Peer], fork: Fork) -> None:
 
 
 def texts(random: Random) -> Iterator[bytes]:
-    """Data as transactions have them, and their ends: those decide where a match may reach."""
+    """Yields data like those of transactions. Their ends decide how far a match may extend."""
     for _ in range(150):
         text = text_like_data(random)
         yield text

@@ -1,7 +1,7 @@
-"""The transcription of the OP-stack rules gives published values, without the product.
+"""Tests the transcription of the OP-stack rules against published values, without the product.
 
-Each vector of `op-stack/vectors.json`, beside the repository, names the test or the chain that it
-is from; those whose origin is "own" were computed by another program of ours.
+Each vector of `op-stack/vectors.json`, beside the repository, names the test or chain that it is
+from. Those with origin "own" come from another program of this project.
 """
 
 from typing import Any
@@ -242,7 +242,9 @@ def test_what_is_no_deposit_is_refused(raw: str) -> None:
 
 
 def test_every_kind_of_vector_is_used_or_named() -> None:
-    """Vaults: in the test of real blocks. Lagoon's transactions of type 0x7d: not transcribed."""
+    """The test of real blocks uses the vaults. Lagoon's transactions of type 0x7d are not
+    transcribed.
+    """
     elsewhere = {"vaults", "postExec"}
     known = {
         mark.args[1][0]["kind"]

@@ -1,4 +1,4 @@
-"""Random transactions of users, signed: of every type, for and against every rule."""
+"""Random signed transactions of users: of every type, valid and breaking each rule."""
 
 from random import Random
 from typing import Any
@@ -22,7 +22,7 @@ Fields = dict[str, Any]
 
 
 def text_like_data(random: Random) -> bytes:
-    """Random bytes, zeros, words, or copies of earlier parts, some of them far back."""
+    """Returns random bytes, zeros, words, or copies of earlier parts, some of them far back."""
     size = random.randrange(LONGEST_DATA)
     choice = random.random()
     if choice < 0.03:
@@ -91,7 +91,7 @@ class TransactionMaker:
         return self.by_somebody_new(self.fields(b"", random.choice((0, 0, 1)), gas, code))
 
     def long_data(self) -> bytes:
-        """Data that compress well, or not at all, with gas near what they cost at least."""
+        """Returns data that compress well or not at all, with gas near the minimum."""
         random = self.random
         data = text_like_data(random)
         tokens = 4 * len(data) - 3 * data.count(0)
@@ -101,7 +101,7 @@ class TransactionMaker:
         return self.by_somebody_new(fields)
 
     def delegating(self) -> bytes:
-        """A transaction of type 4, valid from Isthmus on."""
+        """Returns a transaction of type 4, valid from Isthmus on."""
         random = self.random
         fields = self.fields(random.choice((*CONTRACTS, self.world.delegated, NOBODY)), gas=400_000)
         key = random.choice(PEOPLE)
@@ -125,7 +125,7 @@ class TransactionMaker:
         return entries
 
     def at_a_limit(self) -> bytes:
-        """A precompile with the largest allowed number of zeros, or one pair or one byte more."""
+        """Returns a precompile call with the largest allowed input, or one pair or byte more."""
         random = self.random
         numbers = [number for number in LIMITS if limit_of(number, self.fork)]
         number = random.choice(numbers)
@@ -140,12 +140,14 @@ class TransactionMaker:
     # --- who pays ---
 
     def send(self, fields: Fields) -> bytes:
-        """A transaction of a rich sender, of any type that the fork has."""
+        """Returns a transaction of a rich sender, of any type that the fork has."""
         key = self.random.choice(PEOPLE)
         return self.signed(key, self.world.next_nonce(key.address), fields, self.kind())
 
     def by_somebody_new(self, fields: Fields) -> bytes:
-        """For what may be refused: no later nonce depends on it."""
+        """Returns a transaction of a new account, which may be refused: no later nonce depends on
+        it.
+        """
         key = self.world.new_poor()
         self.world.put(key.address, 0, 10**6 * ETHER)
         return self.signed(key, 0, fields, self.kind())
@@ -154,7 +156,7 @@ class TransactionMaker:
         return self.random.choice((0, 0, 1, 2, 2, 2))
 
     def signed(self, key: Key, nonce: int, fields: Fields, kind: int, **changes: Any) -> bytes:
-        """The raw transaction; `changes` replace prices, the chain or the signature."""
+        """Returns the raw transaction; `changes` replace prices, the chain or the signature."""
         random = self.random
         price = self.base_fee + random.choice((0, 1, self.base_fee, 10**9))
         tip = random.choice((0, 1, price, price))
@@ -188,7 +190,9 @@ class TransactionMaker:
         ]
 
     def at_the_border(self) -> bytes:
-        """A transaction of a sender with just enough for all fees, or one wei less or more."""
+        """Returns a transaction of a sender with just enough for all fees, or one wei less
+        or more.
+        """
         random = self.random
         key = self.world.new_poor()
         kind, price = self.kind(), self.base_fee + random.choice((0, 7, 10**9))
@@ -204,7 +208,7 @@ class TransactionMaker:
     # --- what may stand in no block ---
 
     def wrong(self) -> bytes:
-        """Somebody rich breaks one rule, and no nonce is used."""
+        """Returns a transaction of a rich sender that breaks one rule. Uses no nonce."""
         random = self.random
         key = random.choice(PEOPLE)
         nonce = self.world.nonces[key.address]

@@ -1,4 +1,4 @@
-"""The accounts of a random block: people, contracts, predeploys and vaults."""
+"""The accounts of a random block: users, contracts, predeploys and vaults."""
 
 from random import Random
 from typing import Any
@@ -108,14 +108,14 @@ class World:
             self.put(OPERATOR_FEE_VAULT, 0, random.choice((0, 7)), VAULT_CODE)
         passer = {slot: random.randrange(1 << 64) for slot in range(random.randrange(4))}
         self.put(MESSAGE_PASSER, 0, random.choice((0, 5)), self.programs.program(4), passer)
-        # In the first block of Ecotone and of Isthmus the contracts are not there yet.
+        # In the first block of Ecotone and of Isthmus the contracts do not exist yet.
         if form >= Fork.ECOTONE:
             self.put(BEACON_ROOTS, 1, 0, BEACON_ROOTS_CODE)
         if form >= Fork.ISTHMUS:
             self.put(BLOCK_HASHES, 1, 0, BLOCK_HASHES_CODE)
 
     def put_attributes(self, attributes: Attributes, form: Fork) -> None:
-        """The contract's values of an earlier block, in the slots of its format."""
+        """Stores the attributes of an earlier block in the slots of their format."""
         slots = {BASE_FEE_SLOT: attributes.base_fee}
         if form < Fork.ECOTONE or self.random.random() < 0.5:
             # Old slots keep their values when Ecotone begins.
@@ -130,7 +130,7 @@ class World:
         account["storage"] = {hex(slot): value for slot, value in slots.items() if value}
 
     def stored_parameters(self) -> dict[str, int]:
-        """The overhead and scalar in the contract."""
+        """Returns the overhead and scalar in the contract."""
         storage = self.accounts[L1_BLOCK]["storage"]
         return {
             "overhead": storage.get(hex(OVERHEAD_SLOT), 0),
@@ -144,12 +144,12 @@ class World:
         return nonce
 
     def new_poor(self) -> Key:
-        """Somebody new, whose balance is to be set."""
+        """Adds a new account, whose balance is set later."""
         self.poor += 1
         return Key(FIRST_POOR_KEY + self.poor)
 
     def pre(self) -> dict[str, Any]:
-        """All accounts that are any, by address in hex."""
+        """Returns all existing accounts, by address in hex."""
         return {
             to_hex(address): account
             for address, account in sorted(self.accounts.items())

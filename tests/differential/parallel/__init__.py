@@ -1,1 +1,1 @@
-"""Blocks on several threads against the same blocks on one."""
+"""Compares blocks on several threads with the same blocks on one thread."""

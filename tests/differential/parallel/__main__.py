@@ -3,7 +3,7 @@
     --blocks N    how many (100,000)
     --seed N      of the first one (0)
 
-Prints seeds of blocks that differ, and at the end what was tried; status 1 if any differs.
+Prints seeds of blocks that differ, and a summary. Exit status 1: a block differs.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Random blocks whose transactions meet: few senders, few contracts, few slots."""
+"""Random blocks whose transactions conflict: few senders, few contracts, few slots."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ FORKS: Final = (
     "Byzantium", "Istanbul", "Berlin", "London", "Shanghai", "Cancun", "Prague", "Osaka",
 )  # fmt: skip
 MOST_TRANSACTIONS: Final = 40
-LARGE_SHARE: Final = 0.02  # of blocks that threads end together, too
+LARGE_SHARE: Final = 0.02  # share of blocks that threads also end together
 LARGE: Final = (64, 90)
 FIELDS: Final = (
     "state_root", "receipts", "receipts_root", "logs_bloom", "gas_used", "blob_gas_used",
@@ -44,7 +44,7 @@ class RandomBlock:
     transactions: list[Transaction]
 
     def result(self, threads: int) -> dict[str, Any]:
-        """What the block leaves, or the words of its refusal."""
+        """Returns the result of the block, or the text of its refusal."""
         withdrawals = () if self.schedule.parameters["has_withdrawals"] else None
         builder = BlockBuilder(
             self.layer, self.header, self.schedule, chain_id=1, deposit_contract=b"\x0d" * 20,
@@ -73,7 +73,7 @@ class Maker:
         self.nonces = dict.fromkeys(SENDERS, 0)
 
     def layer(self) -> Layer:
-        """The state before the block."""
+        """Returns the state before the block."""
         random = self.random
         accounts: dict[bytes, dict[str, Any]] = {
             sender: {"balance": 10**18 if random.random() < 0.97 else 10**15} for sender in SENDERS
@@ -91,7 +91,7 @@ class Maker:
         return Layer.of(accounts | {address: {"code": b"\x00"} for address in SYSTEM_CONTRACTS})
 
     def header(self) -> Header:
-        """A draft whose parent has the fields of the fork."""
+        """Returns a draft whose parent has the fields of the fork."""
         fields: dict[str, Any] = {"gas_limit": self.random.choice([30_000_000, 5_000_000])}
         if not self.has["proof_of_stake"]:
             fields["difficulty"] = 0x20000
@@ -110,7 +110,7 @@ class Maker:
         )  # fmt: skip
 
     def price(self) -> dict[str, int]:
-        """Gas prices; some tips are zero."""
+        """Returns gas prices. Some tips are zero."""
         if self.has["has_base_fee"] and self.random.random() < 0.5:
             tip = self.random.choice([0, 0, 1, 7])
             return {"max_fee_per_gas": 2_000, "max_priority_fee_per_gas": tip}
@@ -118,7 +118,7 @@ class Maker:
         return {"gas_price": self.random.choice([free, 1_000, 1_500])}
 
     def transaction(self) -> Transaction:
-        """The next transaction of some sender; now and then one that is not valid."""
+        """Returns the next transaction of some sender, sometimes an invalid one."""
         random = self.random
         at = min(random.randrange(len(KEYS)), random.randrange(len(KEYS)))
         nonce = self.nonces[SENDERS[at]] + (random.random() < 0.003)
@@ -140,7 +140,9 @@ class Maker:
         return Transaction.build(**fields).sign(KEYS[at], chain_id=1)
 
     def authorization(self) -> Any:
-        """A sender delegates to a contract, if its nonce is right then."""
+        """Returns a delegation of a sender to a contract, valid if the nonce is right when it is
+        applied.
+        """
         at = self.random.randrange(len(KEYS))
         address = self.random.choice([*ADDRESSES, bytes(20)])
         nonce = self.nonces[SENDERS[at]]
@@ -149,7 +151,7 @@ class Maker:
         return sign_authorization(KEYS[at], chain_id=1, address=address, nonce=nonce)
 
     def block(self) -> RandomBlock:
-        """The block of the seed."""
+        """Returns the block of the seed."""
         many = self.random.random() < LARGE_SHARE
         count = self.random.randint(*(LARGE if many else (8, MOST_TRANSACTIONS)))
         layer, header = self.layer(), self.header()
@@ -157,7 +159,7 @@ class Maker:
 
 
 def differing(seed: int, threads: Callable[[Random], int]) -> list[str]:
-    """The fields in which a block differs on threads from the same one on one thread."""
+    """Returns the fields in which a block on threads differs from the same block on one thread."""
     block = Maker(seed).block()
     expected, found = block.result(1), block.result(threads(Random(seed)))
     return [

@@ -1,4 +1,4 @@
-"""Random contracts that read and change what the other transactions of a block change, too."""
+"""Random contracts that read and change state that other transactions of the block change."""
 
 from collections.abc import Callable
 from random import Random
@@ -34,12 +34,12 @@ class Programs:
     """Makes the code of contracts."""
 
     def __init__(self, random: Random, coinbase: bytes, senders: list[bytes], old: bool) -> None:
-        """``old``: no opcodes of Constantinople and later."""
+        """``old``: without opcodes of Constantinople and later."""
         self.random, self.old = random, old
         self.known = [*ADDRESSES, *LONELY, coinbase, *senders[:2], bytes(19) + b"\x03"]
 
     def address(self) -> bytes:
-        """Some account, seldom the coinbase."""
+        """Pushes an address, rarely the coinbase."""
         return self.random.choice(self.known)
 
     def slot(self) -> bytes:
@@ -56,7 +56,7 @@ class Programs:
         return self.slot() + SLOAD + self.slot() + SSTORE
 
     def note(self) -> bytes:
-        """Store what is seen of an account."""
+        """Stores a property of an account."""
         seen = [BALANCE, b"\x3b"] if self.old else [BALANCE, b"\x3b", b"\x3f"]
         return push(self.address()) + self.random.choice(seen) + self.slot() + SSTORE
 
@@ -81,7 +81,7 @@ class Programs:
             code += push(len(init)) + push(0) + value + b"\xf0"
         else:
             code += push(self.random.randrange(2)) + push(len(init)) + push(0) + value + b"\xf5"
-        if self.random.random() < 0.5:  # call it, with what it left
+        if self.random.random() < 0.5:  # calls the new contract
             code = push(0) * 5 + code + push(60_000) + b"\xf1"
         return code + b"\x50"
 
@@ -94,14 +94,14 @@ class Programs:
         return self.slot() + SLOAD + push(0) + b"\x52" + push(7) + push(32) + push(0) + b"\xa1"
 
     def code(self) -> bytes:
-        """A few steps, perhaps with an end that depends on a slot."""
+        """Returns a few steps, perhaps with an end that depends on a slot."""
         steps: list[Callable[[], bytes]] = [
             self.increment, self.increment, self.constant, self.move, self.note, self.own_balance,
             self.call, self.call, self.call, self.delegate, self.create, self.destroy, self.log,
         ]  # fmt: skip
         code = b"".join(self.random.choice(steps)() for _ in range(self.random.randint(1, 6)))
         if self.random.random() < 0.3:
-            # JUMPI over REVERT(0, 0) unless the slot is odd.
+            # JUMPI over REVERT(0, 0) unless the slot is odd
             test = self.slot() + SLOAD + push(1) + b"\x16\x15"
             target = len(code) + len(test) + 9
             code += test + b"\x61" + target.to_bytes(2) + b"\x57" + push(0) * 2 + b"\xfd\x5b"

@@ -1,4 +1,4 @@
-"""A block on several threads is the same block: receipts, gas, logs, requests and root."""
+"""Tests that a block on several threads has the same receipts, gas, logs, requests and root."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Standing simulations beside full runs: ``python -m tests.differential.watch``.
+"""Compares a watch with full runs: ``python -m tests.differential.watch``.
 
     --comparisons N   how many answers to compare (1,000,000)
     --seed N          of the first chain (0)

@@ -1,4 +1,5 @@
-"""Random bases and questions: conflicts, reorganisations, withdrawn slices, time-dependent code.
+"""Random bases and questions: conflicting changes, reorganisations, withdrawn slices,
+time-dependent code.
 
 A base is a `StateView`. The next one is the state after some edits, or an earlier state (a
 withdrawn slice), or an edit of an earlier one (a reorganisation), now and then in another block.
@@ -33,7 +34,7 @@ ALWAYS = (0x30, 0x32, 0x33, 0x34, 0x36, 0x3A, 0x46, 0x47, 0x5A)  # ADDRESS ... S
 
 
 def push(value: int, size: int | None = None) -> bytes:
-    """PUSH of a number."""
+    """Returns PUSH of a number."""
     size = max(1, (value.bit_length() + 7) // 8) if size is None else size
     return bytes([0x5F + size]) + value.to_bytes(size, "big")
 
@@ -50,11 +51,11 @@ class Writer:
         self.random, self.fork = random, fork
 
     def address(self) -> bytes:
-        """PUSH20 of an address that matters."""
+        """Returns PUSH20 of an address of the scene."""
         return b"\x73" + self.random.choice(ANYONE)
 
     def slot(self) -> bytes:
-        """PUSH of a slot."""
+        """Returns PUSH of a slot."""
         return push(self.random.randrange(SLOTS))
 
     def value(self) -> bytes:
@@ -69,7 +70,7 @@ class Writer:
         return push(self.random.randrange(4))
 
     def reads(self) -> bytes:
-        """A read that is mixed into the output."""
+        """Returns a read that is mixed into the output."""
         random = self.random
         kind = random.randrange(15)
         if kind >= 12:
@@ -108,9 +109,10 @@ class Writer:
         usual = (1_700_000_000 + random.randrange(60), 120 + random.randrange(12), 7)[kind]
         limit = push(random.choice((usual, usual, usual, 0, 8, 10**9, 2**64, 2**255)))
         if random.random() < 0.3:
-            limit += self.slot() + b"\x54\x01"  # and what a slot adds to it
+            limit += self.slot() + b"\x54\x01"  # adds the value of a slot
         if random.random() < 0.1:
-            limit = bytes([random.choice((0x42, 0x43, 0x48))])  # another member, or the same
+            # compares with another member, or with the same
+            limit = bytes([random.choice((0x42, 0x43, 0x48))])
         op = bytes([random.choice((0x10, 0x11, 0x12, 0x13, 0x14))])
         form = random.randrange(6)
         if form < 2:
@@ -121,10 +123,10 @@ class Writer:
             return limit + member + b"\x81" + op + b"\x90\x50"
         if form == 4 and limit[0] != 0x42 and len(limit) < 34:
             return member + limit + op
-        return limit + member + b"\x80" + op + b"\x90\x50"  # the member with itself
+        return limit + member + b"\x80" + op + b"\x90\x50"  # compares the member with itself
 
     def writes(self) -> bytes:
-        """A write, or a log."""
+        """Returns a write, or a log."""
         kind = self.random.randrange(5)
         if kind < 3:
             return self.value() + self.slot() + b"\x55"
@@ -133,7 +135,7 @@ class Writer:
         return self.value() + push(32) + push(0) + b"\xa1"
 
     def calls(self) -> bytes:
-        """A call, with or without value."""
+        """Returns a call, with or without value."""
         random = self.random
         kind = random.randrange(6)
         gas = push(random.choice((5_000, 60_000, 400_000)))
@@ -163,7 +165,7 @@ class Writer:
         return test + push(target, 2) + b"\x57" + body + b"\x5b"
 
     def code(self) -> bytes:
-        """A contract."""
+        """Returns a contract."""
         code = b""
         for _ in range(self.random.randrange(1, 7)):
             kind = self.random.randrange(10)

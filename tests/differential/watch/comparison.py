@@ -18,7 +18,7 @@ BASES = 16
 
 
 def described(result: BundleResult | None) -> Any:
-    """Returns all that an answer says, for a comparison."""
+    """Returns everything that an answer reports, for a comparison."""
     if result is None:
         return None
     error = result.error
@@ -33,7 +33,7 @@ def read_call(question: dict[str, Any]) -> CallRequest:
 
 
 class Comparison:
-    """A watch on a random chain, and what a full run gives."""
+    """A watch on a random chain, and the answers of full runs."""
 
     def __init__(self, seed: int, *, threads: int = 1, budgets: bool = True) -> None:
         self.seed, self.threads = seed, threads
@@ -93,7 +93,7 @@ class Comparison:
                 view, read_call(question), gas_cap=self.gas_cap, shows_base_fee=self.shows_base_fee
             )
         except FastevmError as error:
-            # a question names the position of the call in place of go-ethereum's prefix
+            # a question's error names the position of the call instead of go-ethereum's prefix
             kind, text = found[4]
             assert kind is type(error), (self.seed, found, error)
             assert text.removeprefix("calls[0]: ") == str(error).removeprefix("err: "), self.seed
@@ -104,7 +104,7 @@ class Comparison:
         ), (self.seed, question, outcome, result)  # fmt: skip
 
     def differing(self) -> list[str]:
-        """Returns what differs over the whole chain."""
+        """Returns the differences over the whole chain."""
         self.add(QUESTIONS)
         for step in range(BASES):
             view = self.world.view if step == 0 else self.world.advance()

@@ -1,4 +1,4 @@
-"""The answers of a watch are those of full runs."""
+"""Tests that the answers of a watch are those of full runs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Runs cases on the executable specification (ethereum-execution), in its own environment."""
+"""Runs cases on the executable specification (ethereum-execution), in a separate environment."""
 
 from dataclasses import fields as fields_of
 from functools import cache
@@ -14,7 +14,7 @@ from ethereum_types.bytes import Bytes, Bytes0, Bytes32
 from ethereum_types.numeric import U8, U64, U256, Uint
 from pipe import hexed, serve, unhexed
 
-# Their Constantinople is mainnet's, which is Petersburg.
+# The specification's Constantinople is mainnet's, which is Petersburg.
 MODULES = {
     "Frontier": "frontier",
     "Homestead": "homestead",
@@ -55,7 +55,7 @@ class Rules:
         self.watch(interpreter)
 
     def watch(self, interpreter: ModuleType) -> None:
-        """Keep the error and the output of the outermost frame, which receipts do not hold."""
+        """Records error and output of the outermost frame, which receipts do not contain."""
         inner, message_call = interpreter.process_message, interpreter.process_message_call
         creation = interpreter.process_create_message
 
@@ -118,7 +118,7 @@ def environment_of(rules: Rules, block: dict[str, Any], state: Any) -> Any:
 
 
 def transaction_of(rules: Rules, fields: dict[str, Any]) -> Any:
-    """The transaction; its signature is not looked at."""
+    """Returns the transaction. Its signature is not checked."""
     types = rules.transactions
     to = Bytes0(b"") if fields["to"] is None else rules.types.Address(unhexed(fields["to"]))
     known: dict[str, Any] = {
@@ -171,7 +171,7 @@ def access_list_of(rules: Rules, entries: list[Any]) -> tuple[Any, ...]:
 
 
 def run_transaction(rules: Rules, environment: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """One transaction in a separate block, in the environment's state."""
+    """Runs a transaction in a separate block, on the environment's state."""
     output = rules.vm.BlockOutput()
     rules.sender = rules.types.Address(unhexed(fields["sender"]))
     try:
@@ -187,7 +187,8 @@ def run_transaction(rules: Rules, environment: Any, fields: dict[str, Any]) -> d
         "status": status,
         "reason": "" if error is None else repr(error),
         "gas_used": int(output.block_gas_used),
-        # Before Byzantium, what a failed creation returned stays in the frame; nobody can see it.
+        # Before Byzantium, a failed creation keeps its output in the frame, where nothing can read
+        # it.
         "output": "0x" if status == "halt" else hexed(rules.seen.output),
         "logs": [
             [hexed(log.address), [hexed(topic) for topic in log.topics], hexed(log.data)]
@@ -197,7 +198,7 @@ def run_transaction(rules: Rules, environment: Any, fields: dict[str, Any]) -> d
 
 
 class Steps:
-    """Every step: pc, opcode, gas left, items on the stack, bytes of memory, depth, gas cost."""
+    """Records every step: pc, opcode, gas left, stack items, memory bytes, depth, gas cost."""
 
     def __init__(self) -> None:
         self.taken: list[list[int]] = []
@@ -207,11 +208,11 @@ class Steps:
         if isinstance(event, OpStart):
             self.take(evm, event.op.value)
         elif isinstance(event, GasAndRefund) and not self.is_charged:
-            # An op asks once; what follows before the next op is the deposit of a creation.
+            # An op charges once. Later charges before the next op are the deposit of a creation.
             self.taken[-1][-1] = int(event.gas_cost)
             self.is_charged = True
         elif isinstance(event, EvmStop) and evm.running and evm.code:
-            # Behind the end of the code there is a STOP.
+            # After the end of the code, a STOP is executed.
             self.take(evm, 0)
 
     def take(self, evm: Any, op: int) -> None:
@@ -222,7 +223,7 @@ class Steps:
 
 
 def dump(state: Any) -> dict[str, Any]:
-    """All accounts: address -> [nonce, balance, code, {slot: value}]."""
+    """Returns all accounts: address -> [nonce, balance, code, {slot: value}]."""
     dumped = {}
     for address, account in sorted(state._main_trie._data.items()):
         trie = state._storage_tries.get(address)
@@ -247,7 +248,7 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
     try:
         outcomes = [run_transaction(rules, environment, tx) for tx in case["transactions"]]
     except OverflowError:
-        # Lengths near 2**256 overflow in their MODEXP before it asks for gas.
+        # Lengths near 2**256 overflow in their MODEXP before it charges gas.
         return {"unsupported": "a number beyond 2**256"}
     root = hexed(rules.state.state_root(state))
     return {

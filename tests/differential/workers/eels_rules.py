@@ -1,8 +1,8 @@
-"""Prints what the forks of the executable specification say, as one line of JSON.
+"""Prints constants of the executable specification's forks as one line of JSON.
 
 Standard input: {"forks": [name of a module], "constants": [[module, name]]}. Output, for each fork:
 the constants that it has by "module.name", names of opcodes, addresses of precompiles in hex, and
-the block number or timestamp from which it holds on mainnet.
+its block number or timestamp on mainnet.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Runs cases on py-evm, in its own environment. Transactions come signed, no later than Prague.
+"""Runs cases on py-evm, in a separate environment: signed transactions, up to Prague.
 
-One fault of theirs is mended here: MODEXP with an empty base gives 0 even where the exponent is 0.
+Corrects an error of py-evm: MODEXP with an empty base gives 0 even if the exponent is 0.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ modexp = import_module("eth.precompiles.modexp")  # the package has a function o
 
 
 def power(data: bytes, theirs: Callable[[bytes], int] = modexp._modexp) -> int:
-    """Base to the exponent, modulo the modulus, as MODEXP reads them (EIP-198: 0**0 is 1)."""
+    """Computes base to the exponent modulo the modulus, as in MODEXP (EIP-198: 0**0 is 1)."""
     base, exponent, modulus = modexp.extract_lengths(data)
     if base or not modulus:
         return theirs(data)
@@ -75,7 +75,7 @@ def state_of(machine: Any, case: dict[str, Any]) -> Any:
 
 
 def run_transaction(machine: Any, state: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """One transaction on the state, as if it were alone in its block."""
+    """Runs a transaction on the state, as if it were alone in its block."""
     try:
         transaction = machine.get_transaction_builder().decode(unhexed(fields["raw"]))
         state.lock_changes()
@@ -86,7 +86,7 @@ def run_transaction(machine: Any, state: Any, fields: dict[str, Any]) -> dict[st
     if computation.is_error and isinstance(computation.error, Revert):
         status = "revert"
     gas_used = machine.finalize_gas_used(transaction, computation)
-    # py-evm's blocks do this when they make the receipt.
+    # py-evm's blocks do this when they create the receipt.
     state.persist() if issubclass(machine, ByzantiumVM) else state.make_state_root()
     return {
         "status": status,
@@ -101,7 +101,7 @@ def run_transaction(machine: Any, state: Any, fields: dict[str, Any]) -> dict[st
 
 
 def dump(state: Any, addresses: list[str]) -> dict[str, Any]:
-    """Those of the accounts that exist, without storage, which cannot be listed."""
+    """Returns the accounts that exist, without storage, which py-evm cannot list."""
     dumped = {}
     for key in addresses:
         address = unhexed(key)

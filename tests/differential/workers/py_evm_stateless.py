@@ -1,7 +1,7 @@
-"""Executes blocks on py-evm with nothing but their witnesses: nodes and codes by their hashes.
+"""Executes blocks on py-evm with only their witnesses: nodes and codes by hash.
 
-py-evm takes the hash of an ancestor from that ancestor; it is told here what the child says of it,
-which is what a witness holds.
+py-evm reads the hash of an ancestor from that ancestor. Here it gets the hash from the child, which
+a witness contains.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from pipe import hexed, serve, unhexed
 
 
 def hashes(chaindb: ChainDB, newest: bytes) -> Iterator[bytes]:
-    """The hashes of ancestors, the parent's first, as far as the known headers name them."""
+    """Yields the hashes of ancestors, parent first, as far as the known headers have them."""
     while True:
         yield newest
         if newest not in chaindb.db:
@@ -28,7 +28,7 @@ def hashes(chaindb: ChainDB, newest: bytes) -> Iterator[bytes]:
 
 
 def run(case: "dict[str, Any]") -> "dict[str, Any]":
-    """The hash of the block that py-evm makes of a block's transactions, or what it misses."""
+    """Returns the hash of the block that py-evm builds, or the missing value."""
     named = getattr(forks, f"{case['fork']}VM")
     reported = {
         "previous_hashes": property(lambda vm: hashes(vm.chaindb, block.header.parent_hash))

@@ -1,9 +1,9 @@
-"""Runs the one transaction of a case on revm through pyrevm, in its own environment.
+"""Runs the only transaction of a case on revm through pyrevm, in a separate environment.
 
-pyrevm takes no fees and moves no nonce of the sender. Before Shanghai it prices call data and warms
-the coinbase by later rules, and before Cancun it does not finish self-destructions, so it is asked
-about Cancun only; there, too, what was created and destroyed keeps its storage. Slots put into it
-are warm, so cases have none; storage is read where one knows the slot.
+pyrevm supports no fees and does not increment the sender's nonce. Before Shanghai it prices call
+data and warms the coinbase by later rules. Before Cancun it does not complete self-destructions, so
+only Cancun is compared. There, a contract that was created and destroyed keeps its storage. Slots
+given to it are warm, so cases have none. Storage is compared where the slot is known.
 """
 
 import re
@@ -72,7 +72,7 @@ def run_transaction(evm: EVM, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def account_of(evm: EVM, address: str, before: dict[str, Any]) -> dict[str, Any]:
-    """What can be told of an account: of one that was created, the storage cannot."""
+    """Returns the known properties of an account. The storage of a new account is unknown."""
     reported: dict[str, Any] = {"balance": evm.get_balance(address)}
     if before["nonce"] or before["code"] != "0x" or not evm.basic(address).nonce:
         reported["storage"] = {hex(slot): evm.storage(address, slot) for slot in SLOTS}

@@ -1,4 +1,4 @@
-"""Uses pyrevm's names and prints what they give, a line for each step; the argument: the module."""
+"""Uses pyrevm's names and prints their results, one line per step. Argument: the module."""
 
 import importlib
 import sys
@@ -29,7 +29,7 @@ CODES = {
 
 
 def tell(name: str, step: Callable[[], object]) -> None:
-    """One line: what it gives, or what it raises."""
+    """Prints a line with the result of a step, or its exception."""
     try:
         print(name, "=", repr(step()))
     except (RuntimeError, OverflowError, KeyError) as error:
@@ -46,7 +46,7 @@ def outcome(evm: Any) -> object:
 
 
 def calls() -> None:
-    """Every program, modifying and static, from a separate machine."""
+    """Runs every program, modifying and static, on a separate machine."""
     for name, code in CODES.items():
         for static in (False, True):
             evm = revm.EVM(env=revm.Env(block=revm.BlockEnv(number=300, timestamp=9)))

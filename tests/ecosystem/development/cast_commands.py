@@ -106,7 +106,7 @@ COMMANDS: Final[tuple[tuple[str, str], ...]] = (
 
 
 def run(cast: str, url: str, words: list[str], expected: str) -> str | None:
-    """Runs a command; returns its error or unexpected output, or None."""
+    """Runs a command. Returns its error or unexpected output, or None."""
     environment = os.environ | {"ETH_RPC_URL": url, "NO_COLOR": "1"}
     done = subprocess.run(
         [cast, *words], capture_output=True, text=True, timeout=SECONDS, env=environment

@@ -58,22 +58,22 @@ class Client:
     upstream: bool = False
 
     def words(self, url: str) -> list[str]:
-        """The command on a node."""
+        """Returns the command on a node."""
         return self.command(url)
 
 
 def script(folder: Path, name: str, *more: str) -> Callable[[str], list[str]]:
-    """A program for Node.js: its URL, the key of the first account, further words."""
+    """Returns a program for Node.js: its URL, the key of the first account, further words."""
     return lambda url: ["node", str(folder / name), url, KEYS[0], *more]
 
 
 def python(name: str) -> Callable[[str], list[str]]:
-    """A program of this folder in the environment of its client."""
+    """Returns a program of this folder in the environment of its client."""
     return lambda url: ["python", str(HERE / f"{name}.py"), url, KEYS[0]]
 
 
 def cast(url: str) -> list[str]:
-    """Every command of cast, from this environment."""
+    """Returns every command of cast, from this environment."""
     program = str(SAMPLES / "node_modules" / ".bin" / "cast")
     return [sys.executable, "-m", f"{__package__}.cast_commands", url, KEYS[0], program]
 
@@ -127,7 +127,7 @@ def npm_install(folder: Path, environment: Mapping[str, str]) -> None:
 
 
 def newer_node() -> Path:
-    """The folder of a Node.js that npm brings."""
+    """Returns the folder of a Node.js that npm brings."""
     folder = FOLDER / "node"
     programs = folder / "node_modules" / "node" / "bin"
     if not programs.exists():
@@ -139,7 +139,7 @@ def newer_node() -> Path:
 
 
 def pip_install(packages: tuple[str, ...]) -> Path:
-    """The folder of the programs of an environment with these packages."""
+    """Returns the folder of the programs of an environment with these packages."""
     folder = FOLDER / ("venv-" + packages[0].split("==")[0])
     if not (folder / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
@@ -150,7 +150,7 @@ def pip_install(packages: tuple[str, ...]) -> Path:
 
 
 def named_anvil(name: str, folder: Path) -> Path:
-    """A folder in which ``anvil`` is the node of that name."""
+    """Returns a folder in which ``anvil`` is the node of that name."""
     program = folder / "anvil"
     if name == BASELINE:
         words = f'"{anvil_binary()}"'
@@ -162,7 +162,7 @@ def named_anvil(name: str, folder: Path) -> Path:
 
 
 def environment(client: Client) -> dict[str, str]:
-    """The environment variables of a client's program; installs its requirements."""
+    """Returns the environment variables of a client's program; installs its requirements."""
     found = os.environ | {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "NO_COLOR": "1"}
     found["PYTHONPATH"] = str(ROOT)
     if client.newer_node:
@@ -193,13 +193,13 @@ def install(names: list[str]) -> None:
 
 
 def outcomes(text: str) -> Outcomes:
-    """The outcomes that a program printed."""
+    """Returns the outcomes that a program printed."""
     lines = [json.loads(line) for line in text.splitlines() if line.startswith('{"name"')]
     return {line["name"]: line.get("error") for line in lines}
 
 
 def run(client: Client, name: str) -> Outcomes:
-    """Every case of a client on the node of that name."""
+    """Returns every case of a client on the node of that name."""
     variables = environment(client)
     with tempfile.TemporaryDirectory() as scratch:
         if client.starts_node:
@@ -218,7 +218,7 @@ def run(client: Client, name: str) -> Outcomes:
 def reported(
     words: list[str], variables: Mapping[str, str], folder: Path | None = None
 ) -> Outcomes:
-    """The outcomes of a program."""
+    """Returns the outcomes of a program."""
     program = shutil.which(words[0], path=variables["PATH"]) or words[0]
     done = subprocess.run(
         [program, *words[1:]], env=variables, cwd=folder, capture_output=True, text=True,

@@ -131,7 +131,7 @@ class Absent(Exception):
 
 
 def prepared(name: str) -> Path:
-    """The folder of a suite with its packages and our configuration. Raises Absent."""
+    """Returns the folder of a suite with its packages and our configuration. Raises Absent."""
     suite = LIST[name]
     source = os.environ.get(suite.variable)
     if source is None:
@@ -158,7 +158,7 @@ def prepared(name: str) -> Path:
 
 
 def variables() -> dict[str, str]:
-    """The environment of npm and Hardhat: with a Node.js that Hardhat supports."""
+    """Returns the environment of npm and Hardhat: with a Node.js that Hardhat supports."""
     path = f"{newer_node()}{os.pathsep}{os.environ['PATH']}"
     quiet = {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "TS_NODE_TRANSPILE_ONLY": "1"}
     memory = {"NODE_OPTIONS": "--max-old-space-size=8192"}  # MB, for the compiler in JavaScript
@@ -184,7 +184,9 @@ def compiled(name: str) -> None:
 
 
 def outcomes(name: str, network: str, files: Sequence[str] = ()) -> tuple[Outcomes, float]:
-    """The tests by title, with the error of those that failed; and the seconds of the run."""
+    """Returns the tests by title, with the error of those that failed; and the seconds of
+    the run.
+    """
     report = prepared(name) / REPORT
     report.unlink(missing_ok=True)
     words = ["test", "--no-compile", "--network", NETWORK_NAMES[network], *files]
@@ -241,7 +243,7 @@ def main() -> int:
 
 
 def behind(expected: Outcomes, found: Outcomes) -> dict[str, str]:
-    """The tests that pass in ``expected`` and not in ``found``, with their errors."""
+    """Returns the tests that pass in ``expected`` and not in ``found``, with their errors."""
     passed = [title for title, error in expected.items() if error is None]
     reported = {title: found.get(title, "not run") for title in passed}
     return {title: error for title, error in reported.items() if error is not None}

@@ -14,12 +14,12 @@ BASELINE: Final = "anvil"
 
 
 def anvil(*options: str) -> NodeProcess:
-    """An anvil that is not started. LoadError where npm cannot bring it."""
+    """Returns an anvil that is not started. LoadError where npm cannot bring it."""
     return NodeProcess([str(anvil_binary()), *options])
 
 
 def dev(*options: str) -> NodeProcess:
-    """A development node of this build that is not started."""
+    """Returns a development node of this build that is not started."""
     return fastevm_node(*options, module=("fastevm", "dev"))
 
 
@@ -28,7 +28,7 @@ NODES: Final[dict[str, Callable[..., NodeProcess]]] = {BASELINE: anvil, OURS: de
 
 @contextmanager
 def running(node: NodeProcess) -> Iterator[NodeProcess]:
-    """The node, started, and ended afterwards."""
+    """Provides the node, started, and ended afterwards."""
     node.start()
     try:
         yield node

@@ -53,7 +53,9 @@ def initcode(runtime: str) -> str:
 
 
 def prepare(node: JsonRpcClient) -> dict[str, Any]:
-    """The values that parameters name, of a chain with contracts, calls, a failure and logs."""
+    """Returns the values that parameters name, of a chain with contracts, calls, a failure and
+    logs.
+    """
     owner, *_ = node.call("eth_accounts")
 
     def sent(**members: Any) -> dict[str, Any]:
@@ -87,7 +89,7 @@ def prepare(node: JsonRpcClient) -> dict[str, Any]:
 
 
 def signed(node: JsonRpcClient) -> str:
-    """A payment of the second account, not sent."""
+    """Returns a payment of the second account, not sent."""
     payer = Account.from_key(dev_accounts(2)[1].private_key)
     members = {
         "to": to_checksum_address(NOBODY),
@@ -112,7 +114,7 @@ def filled(given: Any, values: Mapping[str, Any]) -> Any:
 
 
 def kind(value: Any, path: str) -> str:
-    """The kind of a value that contains no other values."""
+    """Returns the kind of a value that contains no other values."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "boolean"
     if not isinstance(value, str):
@@ -145,7 +147,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def shape(node: JsonRpcClient, method: str, params: list[Any]) -> Shape:
-    """The shape of an answer; of a refusal, its code."""
+    """Returns the shape of an answer; of a refusal, its code."""
     try:
         answer = node.call(method, *params)
     except RpcRefusal as refusal:
@@ -157,7 +159,7 @@ def shape(node: JsonRpcClient, method: str, params: list[Any]) -> Shape:
 
 
 def title(call: Call) -> str:
-    """How a call is named in lines: its method, and the tracer if it names one."""
+    """Returns how a call is named in lines: its method, and the tracer if it names one."""
     method, params = call
     tracer = params and isinstance(params[-1], dict) and params[-1].get("tracer")
     return f"{method}:{tracer}" if tracer else method
@@ -177,7 +179,7 @@ def wait_for_empty_pool(node: JsonRpcClient) -> None:
 
 
 def shapes(name: str) -> list[tuple[str, Shape]]:
-    """The shape of every answer of a node that is started for it."""
+    """Returns the shape of every answer of a node that is started for it."""
     with running(NODES[name]()) as process:
         node = JsonRpcClient(process.url, timeout=MAX_WAIT)
         values = prepare(node)
@@ -195,7 +197,7 @@ def shapes(name: str) -> list[tuple[str, Shape]]:
 
 
 def differences() -> list[str]:
-    """A line for every path at which the two nodes differ."""
+    """Returns a line for every path at which the two nodes differ."""
     lines = []
     for (name, theirs), (_, ours) in zip(shapes(BASELINE), shapes(OURS), strict=True):
         for path in sorted(theirs.keys() | ours.keys()):
@@ -206,7 +208,7 @@ def differences() -> list[str]:
 
 
 def explanations() -> list[str]:
-    """The patterns of accepted differences; in their file a reason follows each."""
+    """Returns the patterns of accepted differences; in their file a reason follows each."""
     lines = [line for line in EXPLAINED.read_text().splitlines() if line and line[0] != "#"]
     return [line.split(" | ")[0].strip() for line in lines]
 

@@ -65,7 +65,7 @@ URLS: Final = ("VITE_ANVIL_FORK_URL", "VITE_ANVIL_FORK_URL_SEPOLIA", "VITE_ANVIL
 
 
 def checkout() -> Path:
-    """The source that was named, or a clone of the tag."""
+    """Returns the source that was named, or a clone of the tag."""
     if named := os.environ.get("VIEM_SOURCE"):
         return Path(named).resolve()
     folder = FOLDER / f"viem-{VERSION}"
@@ -77,7 +77,7 @@ def checkout() -> Path:
 
 
 def prepared(variables: dict[str, str]) -> Path:
-    """A copy of the source with its imports."""
+    """Returns a copy of the source with its imports."""
     source = checkout()
     version = json.loads((source / "src/package.json").read_text())["version"]
     if version != VERSION:
@@ -125,7 +125,7 @@ def upstreams() -> Iterator[list[dict[str, Any]]]:
 
 
 def outcomes(report: dict[str, Any], source: Path) -> Outcomes:
-    """Every case of vitest's report that was not skipped."""
+    """Returns every case of vitest's report that was not skipped."""
     found: Outcomes = {}
     for file in report["testResults"]:
         name = Path(file["name"]).relative_to(source / "src/actions").as_posix()
@@ -139,7 +139,7 @@ def outcomes(report: dict[str, Any], source: Path) -> Outcomes:
 
 
 def run(suite: str, node: str, source: Path, variables: dict[str, str], retries: int) -> Outcomes:
-    """The cases of a suite on the node of that name."""
+    """Returns the cases of a suite on the node of that name."""
     report = FOLDER / f"viem-{suite}-{node.replace(' ', '-')}.json"
     report.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as scratch, upstreams() as forks:

@@ -30,7 +30,7 @@ GENERATOR = Path(__file__).parents[1] / "generate_fixtures"
 
 
 def loaded(name: str) -> ModuleType:
-    """A module of the generator: its folder is no package, and its names are taken."""
+    """Returns a module of the generator: its folder is no package, and its names are taken."""
     spec = importlib.util.spec_from_file_location(name, GENERATOR / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

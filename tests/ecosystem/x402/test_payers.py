@@ -59,7 +59,7 @@ async def pay(payer: str, key: bytes, *arguments: str) -> list[dict[str, Any]]:
 
 @asynccontextmanager
 async def shop(town: Street, facilitator: Any, offer: Any = None) -> AsyncIterator[str]:
-    """A shop of one paid answer."""
+    """Provides a shop of one paid answer."""
 
     async def weather(request: web.Request) -> web.Response:
         return web.json_response({"weather": "sunny"})

@@ -15,7 +15,7 @@ from .scenario import Side, play
 
 @pytest.fixture(scope="session")
 def ours() -> Iterator[Side]:
-    """The history on a node that makes a block for each transaction."""
+    """Provides the history on a node that makes a block for each transaction."""
     with (
         ServerThread(dev_node(mining=Mining.INSTANT)) as server,
         JsonRpcClient(server.url("geth"), timeout=MAX_WAIT) as client,
@@ -25,7 +25,7 @@ def ours() -> Iterator[Side]:
 
 @pytest.fixture(scope="session")
 def anvil() -> Iterator[Side]:
-    """The history on anvil."""
+    """Provides the history on anvil."""
     with (
         anvil_process() as process,
         JsonRpcClient(process.url, timeout=MAX_WAIT) as client,

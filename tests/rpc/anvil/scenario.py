@@ -80,13 +80,13 @@ def initcode(code: bytes) -> bytes:
 
 
 def call(kind: str, target: bytes, value: int | None = None, output: int = 0) -> bytes:
-    """A call with four bytes of input."""
+    """Returns a call with four bytes of input."""
     values = [] if value is None else [value]
     return asm(output, 0, 4, 28, *values, target, 100_000, f"{kind} POP")
 
 
 def caller_code(echo: bytes, fails: bytes, halts: bytes, dies: bytes) -> bytes:
-    """Every kind of call and creation, storage and a log."""
+    """Returns every kind of call and creation, storage and a log."""
     child = asm(1, 0, "MSTORE8", 1, 0, "RETURN")
     return b"".join(
         (
@@ -133,7 +133,7 @@ def play(side: Side) -> Side:
 
 
 def without(value: Any, names: frozenset[str]) -> Any:
-    """A JSON value without the members of these names, at any depth."""
+    """Returns a JSON value without the members of these names, at any depth."""
     if isinstance(value, dict):
         return {key: without(item, names) for key, item in value.items() if key not in names}
     return [without(item, names) for item in value] if isinstance(value, list) else value

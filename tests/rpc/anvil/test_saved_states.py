@@ -35,7 +35,7 @@ def seen(client: JsonRpcClient, number: int) -> list[str]:
 
 @pytest.fixture(params=["ours to ours", "anvil to ours", "ours to anvil"])
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple]:
-    """The answers of one node about its blocks, and another node that loaded its file."""
+    """Provides the answers of one node about its blocks, and another node that loaded its file."""
     writer, _, reader = request.param.split()
     makers = {"ours": ours_with, "anvil": anvil_with}
     file = str(tmp_path / "state.json")

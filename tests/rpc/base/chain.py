@@ -242,10 +242,10 @@ class Base:
 
 
 def forbids(scope: str, policy: int) -> tuple[Any, ...]:
-    """The error of a token whose policy forbids an account."""
+    """Returns the error of a token whose policy forbids an account."""
     return "PolicyForbids", word_of(f"{scope}_POLICY"), policy
 
 
 def unauthorised(account: str, role: str) -> tuple[Any, ...]:
-    """The error for an account without a role."""
+    """Returns the error for an account without a role."""
     return "AccessControlUnauthorizedAccount", account, word_of(f"{role}_ROLE")

@@ -38,7 +38,7 @@ EVENTS = [topic_of("Transfer(address,address,uint256)"), topic_of("Memo(address,
 
 @pytest.fixture(params=TIMES)
 def upstream(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
-    """A chain of a fork of Base; before Denim it has slices."""
+    """Provides a chain of a fork of Base; before Denim it has slices."""
     fork = request.param
     node = dev_node(accounts=3, op_fork=fork, chain_id=BASE_CHAIN_ID, timestamp=TIMES[fork])
     if not node.chain.has_base_time:
@@ -56,7 +56,7 @@ def chain(upstream: ServerThread) -> Iterator[Base]:
 
 @pytest.fixture
 def token(chain: Base, upstream: ServerThread) -> str:
-    """A stablecoin of which the user has some, in a canonical block."""
+    """Provides a stablecoin of which the user has some, in a canonical block."""
     made = chain.token(STABLECOIN)
     chain.send(chain.owner, made, "mint(address,uint256)", chain.user, FOUND)
     policy = chain.policy(BLOCKLIST, chain.dave)
@@ -68,7 +68,7 @@ def token(chain: Base, upstream: ServerThread) -> str:
 
 
 def followed(upstream: ServerThread, *options: str) -> Node:
-    """A node as ``fastevm node`` makes it, with the feed if the chain has slices."""
+    """Returns a node as ``fastevm node`` makes it, with the feed if the chain has slices."""
     url = upstream.url()
     node: Node = upstream.server.node
     if not node.chain.has_base_time:

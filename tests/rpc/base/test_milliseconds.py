@@ -33,7 +33,7 @@ async def client(node: Node) -> AsyncIterator[SocketClient]:
 
 
 async def sent(client: SocketClient, node: Node, fork: str, salt: int = 1) -> str:
-    """The creation of a token, whose receipt has logs."""
+    """Returns the creation of a token, whose receipt has logs."""
     base = Base.__new__(Base)
     base.fork, base.owner = fork, hex_bytes(node.accounts[0].address)
     data = hex_bytes(base.creation(STABLECOIN, salt.to_bytes(32, "big")))
@@ -42,7 +42,7 @@ async def sent(client: SocketClient, node: Node, fork: str, salt: int = 1) -> st
 
 
 def millis(found: list[Any], name: str) -> set[Any]:
-    """The values of a member in objects; None for objects that lack it."""
+    """Returns the values of a member in objects, or None for objects that lack it."""
     assert found
     return {item.get(name) for item in found}
 

@@ -72,7 +72,7 @@ def build(chain, parent=None, transactions=(), ommers=(), withdrawals=(), **chan
 
 
 def grow(chain, count=1, **changes):
-    """Adds ``count`` blocks to the head; returns the last one."""
+    """Adds ``count`` blocks to the head. Returns the last one."""
     for _ in range(count):
         chain.add(build(chain, **changes)[0])
     return chain.head

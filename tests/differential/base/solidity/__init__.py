@@ -1,1 +1,1 @@
-"""A token and a policy registry in Solidity, compared with Base's native contracts."""
+"""Compares Base's native contracts with a token and a policy registry in Solidity."""

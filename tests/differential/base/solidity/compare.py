@@ -1,4 +1,4 @@
-"""Random operations on a stablecoin of Base and on the same token in Solidity, side by side.
+"""Compares random operations on a stablecoin of Base and on the same token in Solidity.
 
 ``python -m tests.differential.base.solidity.compare --operations 100000 [--seed 1]``. Output and
 logs of every operation, views included, must be equal; gas is not compared.
@@ -28,7 +28,7 @@ FEATURES: Final = 4
 GAS: Final = 10_000_000
 FRESH: Final = 2_000  # operations on one token
 LARGE: Final = 2**128
-HELP: Final = 0.3  # share of operations after which more of the others succeed
+HELP: Final = 0.3  # share of operations that let more of the others succeed
 ROLES: Final = [
     bytes(32),
     *(
@@ -102,7 +102,8 @@ REGISTRY_CALLS: Final = {
     "pendingPolicyAdmin(uint64)": "p",
 }
 COMMON: Final = tuple(list(TOKEN_CALLS)[:7])  # drawn half of the time
-RARE: Final = ("renounceLastAdmin()", "setRoleAdmin(bytes32,bytes32)")  # end most of the token
+# after these, most functions of the token fail
+RARE: Final = ("renounceLastAdmin()", "setRoleAdmin(bytes32,bytes32)")
 
 
 class Outcome(NamedTuple):
@@ -110,7 +111,8 @@ class Outcome(NamedTuple):
 
     success: bool
     output: bytes
-    logs: tuple[tuple[bool, tuple[bytes, ...], bytes], ...]  # of the token (or the registry) first
+    # whether the token (or the registry) emitted the log, topics, data
+    logs: tuple[tuple[bool, tuple[bytes, ...], bytes], ...]
 
 
 class Side:
@@ -122,7 +124,7 @@ class Side:
     def call(self, sender: bytes, is_token: bool, data: bytes) -> Outcome:
         """Calls the token or the registry and keeps the changes."""
         to = self.token if is_token else self.registry
-        # The other side's token has another address; results must not depend on it.
+        # The token's address differs on the other side. Results must not depend on it.
         done = self.evm.call(
             to, data.replace(MARK, self.token), sender=sender, gas=GAS, commit=True
         )
@@ -147,7 +149,7 @@ def artifact(name: str) -> bytes:
 
 
 def native() -> Side:
-    """A stablecoin of Base."""
+    """Returns a stablecoin of Base."""
     evm = NativeState("denim").evm
     data = create_data(1, stablecoin_params("Dollar", "USD", ADMIN), [])
     made = evm.call(FACTORY, data, sender=ADMIN, gas=GAS, commit=True)
@@ -156,7 +158,7 @@ def native() -> Side:
 
 
 def reference() -> Side:
-    """The token in Solidity."""
+    """Returns the token in Solidity."""
     evm = EVM("osaka")
     registry = evm.create(
         artifact("ReferencePolicies"), sender=ADMIN, gas=GAS, commit=True
@@ -286,7 +288,7 @@ def difference(seed: int, operations: int, successes: Counter[str]) -> str | Non
 
 
 def main() -> int:
-    """Compares, and prints the result."""
+    """Runs the comparison and prints the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--operations", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,5 +1,5 @@
 """Base's native contracts in Python: the registries, the factory and the B20 tokens of three forks.
 
-Written from the description of the contracts, without the product. It favours the order of the
-description over speed: every storage access, check and log stands where the rules put it.
+Written from the description of the contracts, without the product. Every storage access, check and
+log is in the order of the rules.
 """

@@ -13,8 +13,7 @@ WORD = 32
 MOST_OFFSET = 2**64 - 1
 OVERRUN = "ABI decoding failed: buffer overrun while deserializing"
 # alloy reserves memory for all elements of an array before it reads one (`vec_try_with_capacity` in
-# abi/token.rs), 32 bytes for a word and 16 for bytes. What an allocator refuses depends on the
-# machine; 1 TiB is refused everywhere.
+# abi/token.rs): 32 bytes for a word and 16 for bytes. Every allocator refuses 1 TiB.
 MOST_RESERVED, MOST_MEMORY = 2**63, 2**40
 NO_CAPACITY = (
     "memory allocation failed because the computed capacity exceeded the collection's maximum"
@@ -23,7 +22,7 @@ NO_MEMORY = "memory allocation failed because the memory allocator returned an e
 
 
 class DecodeError(Exception):
-    """Arguments that do not decode; the text is what Beryl puts behind the selector."""
+    """The arguments do not decode. The text is what Beryl returns after the selector."""
 
 
 @cache
@@ -68,7 +67,7 @@ def encode_one(kind: str, value: Any) -> bytes:
 
 
 def encode(kinds: Any, values: Any) -> bytes:
-    """The encoding of a tuple's members, without the offset of the tuple itself."""
+    """Returns the encoding of a tuple's members, without the offset of the tuple itself."""
     parts = [(is_dynamic(k), encode_one(k, v)) for k, v in zip(kinds, values, strict=True)]
     at = sum(WORD if dynamic else len(part) for dynamic, part in parts)
     head, tail = b"", b""
@@ -93,10 +92,6 @@ def panic(code: int) -> Revert:
     return error("Panic(uint256)", code)
 
 
-# ----------------------------------------------------------------------------------------------
-# decoding
-
-
 def take_word(data: bytes, at: int) -> int:
     if at + WORD > len(data):
         raise DecodeError(OVERRUN)
@@ -111,7 +106,9 @@ def take_offset(data: bytes, at: int) -> int:
 
 
 def tokens(kinds: tuple[str, ...], data: bytes) -> list[Any]:
-    """The members as raw words, bytes and lists; offsets count from the start of ``data``."""
+    """Returns the members as raw words, bytes and lists. Offsets count from the start of
+    ``data``.
+    """
     found = []
     for index, kind in enumerate(kinds):
         if is_dynamic(kind):
@@ -152,7 +149,7 @@ def is_valid(kind: str, token: Any, enums: int | None) -> bool:
     if kind == "bytes":
         return True
     if kind == "bool":
-        return token < 256  # any last byte that is not zero is true
+        return token < 256  # any nonzero last byte means true
     if kind == "address":
         return token < 2**160
     if kind.startswith("bytes"):
@@ -197,9 +194,10 @@ def raw_encode(kinds: tuple[str, ...], found: list[Any]) -> bytes:
 def decode(
     kinds: tuple[str, ...], data: bytes, enums: int | None = None, name: str | None = None
 ) -> list[Any]:
-    """The values of a tuple; ``enums``: how many values a uint8 may have, because it is an enum.
+    """Returns the values of a tuple. ``enums``: number of valid values of a uint8, because it is an
+    enum.
 
-    ``name``: of the struct, which an error has instead of the types of the members.
+    ``name``: of the struct, which errors contain instead of the types of the members.
     """
     found = tokens(kinds, data)
     if all(is_valid(k, token, enums) for k, token in zip(kinds, found, strict=True)):

@@ -1,4 +1,4 @@
-"""The few opcodes of programs that call native contracts (rules of Osaka, as Base's forks have)."""
+"""The opcodes of programs that call native contracts (rules of Osaka, as in Base's forks)."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class Environment:
 class Message:
     kind: int
     caller: bytes
-    address: bytes  # whose storage and balance the code uses
+    address: bytes  # the account whose storage and balance the code uses
     code_address: bytes
-    value: int  # that moves; 0 for DELEGATECALL
+    value: int  # the transferred value; 0 for DELEGATECALL
     data: bytes
     gas: int
     is_static: bool
 
 
 def run_message(env: Environment, m: Message) -> Result:
-    """A call of any address. The caller has paid for its access, and can pay the value."""
+    """Calls any address. The caller has paid for the access and can pay the value."""
     if is_native(m.code_address):
         return native_call(
             env.journal, fork=env.fork, chain_id=env.chain_id, now=env.now, caller=m.caller,
@@ -157,9 +157,6 @@ class Program:
         if self.frame.is_static:
             raise Halted
         self.frame.store(self.message.address, self.pop(), self.pop())
-
-    # ------------------------------------------------------------------------------------------
-    # calls
 
     def call(self, opcode: int) -> None:
         requested, address = self.pop(), self.pop().to_bytes(20, "big")

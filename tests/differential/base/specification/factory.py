@@ -45,7 +45,7 @@ PARAMETERS = (
     ("uint8", "string", "string", "address", "string"),
 )
 # The structs of the parameters: base/base, crates/common/precompiles/src/b20_factory/abi/v1.rs.
-# For a struct, alloy's error has its name (SOL_NAME) in place of the types of its members.
+# alloy's errors contain a struct's name (SOL_NAME) instead of the types of its members.
 STRUCTS = ("B20AssetCreateParams", "B20StablecoinCreateParams")
 
 

@@ -1,4 +1,4 @@
-"""Accounts, storage, access lists and gas as the EVM keeps them, with an undo log."""
+"""Accounts, storage, access lists and gas as in the EVM, with an undo log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Revert(Exception):
 
 
 class OutOfGas(Exception):
-    """All gas of the frame is gone."""
+    """The frame has no gas left."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Log:
 
 @dataclass
 class Journal:
-    """The state of a transaction; `revert` undoes what happened after a mark."""
+    """The state of a transaction. `revert` undoes the changes after a mark."""
 
     storage: dict[tuple[bytes, int], int] = field(default_factory=dict)
     codes: dict[bytes, bytes] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Journal:
         del self.logs[logs:]
 
     def touch(self, address: bytes) -> bool:
-        """Mark an account warm; whether it was cold."""
+        """Marks an account warm. Returns whether it was cold."""
         if address in self.warm_accounts:
             return False
         self.put(self.warm_accounts, address, True)
@@ -86,7 +86,7 @@ class Journal:
 
 @dataclass
 class Frame:
-    """A call of a native contract: its gas and its way to the journal."""
+    """A call of a native contract: its gas and its access to the journal."""
 
     journal: Journal
     fork: int  # 1 Beryl, 2 Cobalt, 3 Denim
@@ -134,7 +134,7 @@ class Frame:
         j.put(j.storage, key, value)
 
     def refund_of_store(self, original: int, current: int, new: int) -> None:
-        """EIP-2200 with the amounts of EIP-3529."""
+        """Applies EIP-2200 with the amounts of EIP-3529."""
         j = self.journal
         if new == current:
             return
@@ -151,7 +151,7 @@ class Frame:
             j.refund += 19900 if original == 0 else 2800
 
     def account(self, address: bytes) -> bytes:
-        """The code of an account; charged, and warm afterwards."""
+        """Returns the code of an account. Charges the access and warms the account."""
         self.charge(100 if address in self.journal.warm_accounts else 2600)
         self.journal.touch(address)
         return self.journal.codes.get(address, b"")
@@ -162,14 +162,16 @@ class Frame:
         self.journal.logs.append(Log(address, topics, data))
 
     def plant(self, address: bytes) -> None:
-        """Give a contract the code by which others see that it exists."""
+        """Gives a contract the code that shows that it exists."""
         self.refuse_static()
         self.charge(200 + 32000 + 36)
         self.journal.put(self.journal.codes, address, MARKER)
 
 
 def mapping(slot: int, *keys: bytes) -> int:
-    """The slot of an entry of a nested mapping; a key is 32 bytes, or the bytes of a string."""
+    """Returns the slot of an entry of a nested mapping. A key is 32 bytes, or the bytes of a
+    string.
+    """
     for key in keys:
         slot = int.from_bytes(keccak(key + slot.to_bytes(32, "big")), "big")
     return slot

@@ -44,9 +44,10 @@ def call(
     is_static: bool = False,
     is_direct: bool = True,
 ) -> Result:
-    """A call frame of a native contract; ``is_direct``: CALL or STATICCALL, not on its behalf.
+    """Runs a call frame of a native contract. ``is_direct``: CALL or STATICCALL to the contract
+    itself.
 
-    The account of ``address`` is warm already. The value moves first and back if the call fails.
+    The account of ``address`` is already warm. The value moves first, and back if the call fails.
     """
     frame = Frame(journal, fork, chain_id, now, caller, gas, is_static)
     mark = journal.mark()
@@ -85,7 +86,7 @@ def execute(frame: Frame, address: bytes, data: bytes, value: int) -> bytes:
 def dispatch(
     frame: Frame, functions: dict[str, Any], enums: Any, data: bytes, interface: str
 ) -> bytes:
-    """As `run`; in Beryl calldata without room for any argument has a separate text."""
+    """Like `run`. In Beryl, calldata without room for arguments has a separate text."""
     known = any(selector(s) == data[:4] for s in functions)
     if frame.fork == 1 and known and len(data) < NEEDS_ARGUMENTS:
         text = f'type check failed for "{interface}" with data: {data.hex()}'
@@ -94,7 +95,7 @@ def dispatch(
 
 
 def gated(frame: Frame, signature: str, function: Any) -> Any:
-    """A function of the policy registry. Functions that write need the registry's feature."""
+    """Runs a function of the policy registry. Functions that write need the registry's feature."""
     if signature in Policies.READS:
         return function
 

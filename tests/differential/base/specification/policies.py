@@ -38,10 +38,6 @@ def key(address: bytes) -> bytes:
     return bytes(12) + address
 
 
-# ----------------------------------------------------------------------------------------------
-# activation
-
-
 def is_active(f: Frame, feature: bytes) -> bool:
     return f.load(ACTIVATION, mapping(ACTIVATION_ROOT, feature)) != 0
 
@@ -115,10 +111,6 @@ class Activation:
         topics = (topic("AdminChanged(address,address,address)"), caller, key(new), caller)
         self.f.log(ACTIVATION, topics, b"")
         return b""
-
-
-# ----------------------------------------------------------------------------------------------
-# policies
 
 
 def entry(number: int, policy: int, *keys: bytes) -> int:
@@ -282,7 +274,7 @@ class Policies:
         )
 
     def existing(self, policy: int) -> int:
-        """The word of a policy that a mutation names, by its literal id."""
+        """Returns the word of a policy that a mutation names by its literal id."""
         known = policy_word(self.f, policy)
         if not known & EXISTS:
             raise error("PolicyNotFound()")

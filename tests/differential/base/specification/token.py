@@ -83,16 +83,13 @@ def words_of(data: bytes) -> int:
 
 
 class Undispatched(Revert):
-    """No function of the contract has this selector, or its arguments do not decode."""
+    """The contract has no function with this selector, or the arguments do not decode."""
 
 
 class Token:
     def __init__(self, frame: Frame, address: bytes, *, privileged: bool = False) -> None:
         self.f, self.address, self.privileged = frame, address, privileged
         self.is_asset = address[10] == 0
-
-    # ------------------------------------------------------------------------------------------
-    # storage
 
     def load(self, slot: int) -> int:
         return self.f.load(self.address, slot)
@@ -144,9 +141,6 @@ class Token:
             self.store(data + i, 0)
         self.store(slot, 0)
 
-    # ------------------------------------------------------------------------------------------
-    # checks
-
     def require_active(self, feature: int) -> None:
         if self.load(PAUSED) >> feature & 1:
             raise error("ContractPaused(uint8)", feature)
@@ -174,9 +168,6 @@ class Token:
     def check_receiver(self, to: bytes) -> None:
         if to == NOBODY or (self.f.fork >= 3 and to == self.address):
             raise error("InvalidReceiver(address)", to)
-
-    # ------------------------------------------------------------------------------------------
-    # transfers
 
     def add(self, slot: int, amount: int) -> None:
         value = self.load(slot) + amount
@@ -275,9 +266,6 @@ class Token:
         signature = "Approval(address,address,uint256)"
         self.log(signature, key(owner), key(spender), data=word(amount))
 
-    # ------------------------------------------------------------------------------------------
-    # supply
-
     def mint(self, to: bytes, amount: int) -> bytes:
         self.require_active(MINT)
         self.unless_privileged(role("MINT"))
@@ -344,9 +332,6 @@ class Token:
         signature = "Seized(address,address,address,uint256)"
         self.log(signature, self.caller_key(), key(sender), key(to), data=word(amount))
         return b""
-
-    # ------------------------------------------------------------------------------------------
-    # settings
 
     def set_paused(self, features: list[int], on: bool) -> bytes:
         self.unless_privileged(role("PAUSE" if on else "UNPAUSE"))
@@ -422,9 +407,6 @@ class Token:
         self.log("PolicyUpdated(bytes32,uint64,uint64)", of, data=data)
         return b""
 
-    # ------------------------------------------------------------------------------------------
-    # roles
-
     def require_admins(self) -> None:
         if self.load(ADMIN_COUNT) == 0:
             found = (self.f.caller, DEFAULT_ADMIN)
@@ -495,9 +477,6 @@ class Token:
         self.log("RoleAdminChanged(bytes32,bytes32,bytes32)", name, previous, new)
         return b""
 
-    # ------------------------------------------------------------------------------------------
-    # EIP-712
-
     def meter(self, amount: int) -> None:
         if self.f.fork >= 2:
             self.f.charge(amount)
@@ -536,11 +515,8 @@ class Token:
         self.approve_for(owner, spender, value)
         return b""
 
-    # ------------------------------------------------------------------------------------------
-    # assets
-
     def pending(self) -> tuple[int, int]:
-        """The scheduled multiplier and its time: one read each."""
+        """Returns the scheduled multiplier and its time, with one read each."""
         value = self.load(PENDING) & MAX_MULTIPLIER
         return value, self.load(PENDING) >> 128 & ID_MASK
 
@@ -681,9 +657,6 @@ class Token:
                 raise
             raise error("InternalCallFailed(bytes)", inner) from None
 
-    # ------------------------------------------------------------------------------------------
-    # dispatch
-
     def functions(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "name()": lambda: encode(("string",), (self.read_text(NAME),)),
@@ -778,7 +751,7 @@ class Token:
         return found
 
     def enums(self, signature: str) -> int | None:
-        """How many values a uint8 argument may have."""
+        """Returns how many values a uint8 argument may have."""
         if signature.split("(")[0] in ("pause", "unpause", "isPaused"):
             return 3 if self.f.fork < 2 else 4
         return None
@@ -788,7 +761,7 @@ class Token:
 
 
 def run(functions: dict[str, Any], enums: Any, data: bytes, fork: int) -> bytes:
-    """Find the function of calldata, decode its arguments and run it."""
+    """Finds the function of the calldata, decodes its arguments and runs it."""
     if len(data) < 4:
         raise Undispatched(bytes(4))
     name = data[:4]
@@ -804,7 +777,7 @@ def run(functions: dict[str, Any], enums: Any, data: bytes, fork: int) -> bytes:
 
 
 def recovered(digest: bytes, v: int, r: int, s: int) -> bytes:
-    """The signer, or the zero address."""
+    """Returns the signer, or the zero address."""
     if v not in (27, 28):
         return NOBODY
     try:

@@ -19,7 +19,7 @@ OVERHEAD_SLOT = 5
 SCALAR_SLOT = 6
 BLOB_BASE_FEE_SLOT = 7
 OPERATOR_FEE_SLOT = 8
-# The meaning of a footprint scalar of zero in calldata (specification of Jovian).
+# a footprint scalar of zero in calldata means this value (specification of Jovian)
 DEFAULT_FOOTPRINT_SCALAR = 400
 
 # Name and bytes of each field after the selector.
@@ -53,7 +53,7 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Attributes:
-    """An L1 block as an L2 block sees it. Fields that a format lacks are zero."""
+    """The L1 origin of an L2 block. Fields that a format lacks are zero."""
 
     number: int = 0
     timestamp: int = 0
@@ -71,14 +71,16 @@ class Attributes:
     footprint_scalar: int = 0
 
     def calldata(self, fork: Fork) -> bytes:
-        """The call of `setL1BlockValues...` in the form of a fork."""
+        """Returns the call of `setL1BlockValues...` in the format of a fork."""
         selector = selector_of(fork)
         fields = (getattr(self, name).to_bytes(size, "big") for name, size in FORMS[selector])
         return selector + b"".join(fields)
 
     @staticmethod
     def decode(calldata: bytes) -> "Attributes":
-        """From calldata of any form; DecodingError where selector or length fit none."""
+        """Decodes calldata of any format. Raises DecodingError for an unknown selector or
+        length.
+        """
         layout = FORMS.get(calldata[:4])
         if layout is None or len(calldata) != 4 + sum(size for _, size in layout):
             raise DecodingError("no L1 attributes")
@@ -90,7 +92,7 @@ class Attributes:
 
 
 def selector_of(fork: Fork) -> bytes:
-    """Of the call in every block of a fork but its first one."""
+    """Returns the selector used in every block of a fork except its first."""
     bedrock, ecotone, isthmus, jovian = FORMS
     if fork >= Fork.JOVIAN:
         return jovian
@@ -115,10 +117,10 @@ class FeeParameters:
 
 
 def parameters_from_storage(read: Callable[[int], int]) -> FeeParameters:
-    """From the slots of the L1 attributes contract (ecotone/l1-attributes, isthmus/exec-engine).
+    """Reads the slots of the L1 attributes contract (ecotone/l1-attributes, isthmus/exec-engine).
 
-    Slot 3 holds the two scalars of Ecotone above the sequence number, slot 8 the constant of the
-    operator fee at its low end, its scalar above that, and the footprint scalar above both.
+    Slot 3 contains Ecotone's two scalars above the sequence number. Slot 8 contains, from its low
+    end, the constant of the operator fee, its scalar, and the footprint scalar.
     """
     scalars, operator = word(read(SCALARS_SLOT)), word(read(OPERATOR_FEE_SLOT))
     return FeeParameters(
@@ -135,6 +137,6 @@ def parameters_from_storage(read: Callable[[int], int]) -> FeeParameters:
 
 
 def parameters_from_attributes(attributes: Attributes) -> FeeParameters:
-    """From the calldata of a block's first deposit."""
+    """Reads the calldata of a block's first deposit."""
     names = FeeParameters.__annotations__
     return FeeParameters(**{name: getattr(attributes, name) for name in names})

@@ -1,4 +1,4 @@
-"""A block as JSON-like values: what is to be executed, and what must come of it.
+"""A block to execute, and its expected outcome, as JSON-like values.
 
 Numbers are integers, bytes are hex with 0x, slots are numbers in hex. A case has `chain_id`,
 `constants` (denominator from Canyon on, elasticity), `fork` and `parent_fork`, `parent` (a header),
@@ -24,7 +24,9 @@ LATER_NUMBERS = ("blob_gas_used", "excess_blob_gas")
 
 
 def run_case(case: Fields) -> Fields:
-    """The outcome of each transaction, the header and its hash, and the state afterwards."""
+    """Returns the outcome of each transaction, the header and its hash, and the state
+    afterwards.
+    """
     fork, parent_fork = Fork.named(case["fork"]), Fork.named(case["parent_fork"])
     constants = FeeRule(case["constants"]["denominator"], case["constants"]["elasticity"])
     before = state_of(case, fork)
@@ -61,7 +63,7 @@ def run_case(case: Fields) -> Fields:
 
 
 def state_of(case: Fields, fork: Fork) -> Machine:
-    """A machine with the state before the block, to compute its root."""
+    """Returns a machine with the state before the block, to compute its root."""
     nothing = Environment(0, 0, 0, 0, 0, bytes(20), bytes(32), (), bytes(32))
     machine = Machine(fork, nothing)
     fill(machine, case["pre"])
@@ -77,7 +79,7 @@ def fill(machine: Machine, pre: Fields) -> None:
 
 
 def header_of(fields: Fields, before: Machine, fork: Fork) -> Header:
-    """The parent's header; roots of the state before where it tells none."""
+    """Returns the parent's header. Missing roots are computed from the state before the block."""
     known: Fields = {name: fields[name] for name in NUMBERS}
     known |= {name: fields.get(name) for name in LATER_NUMBERS}
     for name in Header.__annotations__:
@@ -110,7 +112,9 @@ def machine_of(case: Fields, fork: Fork, parent: Header, base_fee: int) -> Machi
 
 
 def sealed(case: Fields, fork: Fork, parent: Header, block: Block, included: list[bytes]) -> Header:
-    """The header of the block; `state_root` of a case stands for a state known in part."""
+    """Returns the header of the block. A case's `state_root` replaces the root of a partly known
+    state.
+    """
     machine = block.machine
     environment = machine.environment
     given = case.get("state_root")
@@ -156,7 +160,7 @@ def reported(done: Done, fork: Fork, raw: bytes) -> Fields:
 
 
 def dumped(machine: Machine) -> Fields:
-    """All accounts, as `pre` of a case has them."""
+    """Returns all accounts, in the format of a case's `pre`."""
     return {
         to_hex(address): {
             "nonce": nonce,

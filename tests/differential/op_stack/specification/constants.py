@@ -1,11 +1,11 @@
-"""Addresses that the rules of the OP stack name, and codes that they put there or call.
+"""Addresses in the rules of the OP stack, and codes that the rules deploy or call.
 
 Source: predeploys; exec-engine, "Fee Vaults"; canyon/overview; EIP-4788; EIP-2935.
 """
 
 
 def predeploy(number: int) -> bytes:
-    """The address of a contract that chains have from the start."""
+    """Returns the address of a predeployed contract."""
     return bytes([0x42]) + bytes(18) + bytes([number])
 
 

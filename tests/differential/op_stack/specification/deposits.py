@@ -1,4 +1,4 @@
-"""Deposit transactions: their encoding, their hash, and the hashes of where they come from.
+"""Deposit transactions: encoding, hash, and source hashes.
 
 Source: deposits, "The Deposited Transaction Type", "Source hash computation", "Address Aliasing".
 """
@@ -10,13 +10,13 @@ from .encoding import DecodingError, keccak256, rlp_decode, rlp_encode, word
 DEPOSIT_TYPE = 0x7E
 ALIAS_OFFSET = 0x1111000000000000000000000000000000001111
 ADDRESS = 20
-# Bytes that each number may have: mint, value, gas.
+# maximum bytes of mint, value and gas
 MINT, VALUE, GAS = 16, 32, 8
 
 
 @dataclass(frozen=True)
 class Deposit:
-    """A deposit; `to` is empty where it creates a contract."""
+    """A deposit. An empty `to` creates a contract."""
 
     source_hash: bytes
     sender: bytes
@@ -28,7 +28,7 @@ class Deposit:
     data: bytes
 
     def encode(self) -> bytes:
-        """The type byte and the RLP of eight fields."""
+        """Returns the type byte and the RLP of eight fields."""
         fields = (
             self.source_hash, self.sender, self.to, self.mint, self.value, self.gas,
             int(self.is_system), self.data,
@@ -40,7 +40,7 @@ class Deposit:
 
 
 def decode_deposit(raw: bytes) -> Deposit:
-    """From the bytes of a block; DecodingError where they are no deposit."""
+    """Decodes the bytes in a block. Raises DecodingError if they are no deposit."""
     if raw[:1] != bytes([DEPOSIT_TYPE]):
         raise DecodingError("not of type 0x7e")
     fields = rlp_decode(raw[1:])
@@ -62,21 +62,21 @@ def decode_deposit(raw: bytes) -> Deposit:
 
 
 def user_source_hash(l1_block_hash: bytes, log_index: int) -> bytes:
-    """Domain 0: a deposit that a user made on L1."""
+    """Returns the source hash of a user's deposit on L1 (domain 0)."""
     return keccak256(word(0) + keccak256(l1_block_hash + word(log_index)))
 
 
 def attributes_source_hash(l1_block_hash: bytes, sequence_number: int) -> bytes:
-    """Domain 1: the L1 attributes."""
+    """Returns the source hash of the L1 attributes (domain 1)."""
     return keccak256(word(1) + keccak256(l1_block_hash + word(sequence_number)))
 
 
 def upgrade_source_hash(intent: str) -> bytes:
-    """Domain 2: a transaction of a fork's first block."""
+    """Returns the source hash of an upgrade transaction in a fork's first block (domain 2)."""
     return keccak256(word(2) + keccak256(intent.encode()))
 
 
 def aliased(address: bytes) -> bytes:
-    """The sender on L2 of a contract on L1."""
+    """Returns the sender on L2 of a contract on L1."""
     number = int.from_bytes(address, "big") + ALIAS_OFFSET
     return (number % 2**160).to_bytes(ADDRESS, "big")

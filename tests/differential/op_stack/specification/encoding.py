@@ -15,17 +15,17 @@ class DecodingError(Exception):
 
 
 def keccak256(data: bytes) -> bytes:
-    """32 bytes."""
+    """Returns 32 bytes."""
     return keccak.new(digest_bits=256, data=data).digest()
 
 
 def to_bytes(number: int) -> bytes:
-    """Big-endian without leading zeros; zero is empty."""
+    """Returns big-endian bytes without leading zeros. Zero is empty."""
     return number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 
 def word(number: int) -> bytes:
-    """32 bytes, big-endian."""
+    """Returns 32 big-endian bytes."""
     return number.to_bytes(WORD, "big")
 
 
@@ -57,7 +57,7 @@ def rlp_head(length: int, offset: int) -> bytes:
 
 
 def rlp_decode(data: bytes) -> Any:
-    """Nested lists of bytes; DecodingError for anything but one canonical item."""
+    """Returns nested lists of bytes. Raises DecodingError for anything but one canonical item."""
     item, rest = rlp_item(data)
     if rest:
         raise DecodingError("bytes after the item")
@@ -67,7 +67,7 @@ def rlp_decode(data: bytes) -> Any:
 
 
 def rlp_item(data: bytes) -> tuple[Any, bytes]:
-    """The first item, and the bytes after it."""
+    """Returns the first item, and the bytes after it."""
     if not data:
         raise DecodingError("no item")
     first = data[0]
@@ -91,7 +91,9 @@ def rlp_item(data: bytes) -> tuple[Any, bytes]:
 
 
 def ordered_root(items: list[bytes]) -> bytes:
-    """The root of the trie from the RLP of each index to its item (Yellow Paper, appendix D)."""
+    """Returns the root of the trie from the RLP of each index to its item (Yellow Paper, appendix
+    D).
+    """
     pairs = [(nibbles_of(rlp_encode(index)), item) for index, item in enumerate(items)]
     return keccak256(rlp_encode(trie_node(pairs, 0)) if pairs else bytes([EMPTY_STRING]))
 
@@ -101,7 +103,7 @@ def nibbles_of(key: bytes) -> list[int]:
 
 
 def trie_node(pairs: list[tuple[list[int], bytes]], depth: int) -> list[Any]:
-    """The node of all pairs whose keys agree in their first `depth` nibbles."""
+    """Returns the node of all pairs whose keys agree in their first `depth` nibbles."""
     if len(pairs) == 1:
         key, item = pairs[0]
         return [compact(key[depth:], is_leaf=True), item]
@@ -119,7 +121,7 @@ def trie_node(pairs: list[tuple[list[int], bytes]], depth: int) -> list[Any]:
 
 
 def shared_prefix(keys: list[list[int]], depth: int) -> int:
-    """Up to which nibble all keys agree."""
+    """Returns the nibble up to which all keys agree."""
     least, most = min(keys), max(keys)
     while depth < min(len(least), len(most)) and least[depth] == most[depth]:
         depth += 1
@@ -127,13 +129,13 @@ def shared_prefix(keys: list[list[int]], depth: int) -> int:
 
 
 def compact(nibbles: list[int], is_leaf: bool) -> bytes:
-    """The hex-prefix encoding of a path."""
+    """Returns the hex-prefix encoding of a path."""
     flag = 2 * is_leaf
     padded = [flag + 1, *nibbles] if len(nibbles) % 2 else [flag, 0, *nibbles]
     return bytes(16 * high + low for high, low in zip(padded[::2], padded[1::2], strict=True))
 
 
 def reference(node: list[Any]) -> Any:
-    """The reference in a parent node: the node itself if it is short, else its hash."""
+    """Returns the reference in a parent node: the node itself if it is short, else its hash."""
     encoded = rlp_encode(node)
     return node if len(encoded) < WORD else keccak256(encoded)

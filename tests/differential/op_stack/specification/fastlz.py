@@ -1,7 +1,7 @@
-"""The length of what FastLZ (level 1) makes of a text, by compressing it.
+"""Computes the length of FastLZ (level 1) compressed data by compressing it.
 
-Source: fjord/exec-engine, "FastLZ Implementation": the C implementation of FastLZ at level 1, whose
-matches are found through one table of the last place of each three bytes' hash.
+Source: fjord/exec-engine, "FastLZ Implementation": the C implementation of FastLZ at level 1. It
+finds matches with a table of the last position of each three bytes' hash.
 """
 
 HASHES = 1 << 13
@@ -10,7 +10,7 @@ FARTHEST = 8192
 LONGEST_RUN = 32
 LONGEST_MATCH = 262
 SHORT_MATCH = 6
-# A match may not begin in the last bytes, and may reach a little further than it may begin.
+# A match may not begin in the last bytes, and may extend a little beyond its last start.
 NO_MATCH_BEGINS = 13
 MATCH_REACHES = 9
 
@@ -20,24 +20,26 @@ def three_bytes(text: bytes, at: int) -> int:
 
 
 def bucket_of(sequence: int) -> int:
-    """The table's place for three bytes: 13 bits of a product modulo 2**32."""
+    """Returns the table index for three bytes: 13 bits of a product modulo 2**32."""
     return ((sequence * MULTIPLIER & 0xFFFFFFFF) >> 19) % HASHES
 
 
 def literal_length(count: int) -> int:
-    """Bytes of a run of literals: one more byte for each 32 literals."""
+    """Returns the bytes of a run of literals: an additional byte per 32 literals."""
     runs, rest = divmod(count, LONGEST_RUN)
     return runs * (LONGEST_RUN + 1) + (rest + 1 if rest else 0)
 
 
 def match_length(count: int) -> int:
-    """Bytes of a match: three for a long one, two for one under six bytes, cut at 262."""
+    """Returns the bytes of a match: three for a long match, two for one under six bytes, cut at
+    262.
+    """
     whole, rest = divmod(count - 1, LONGEST_MATCH)
     return 3 * whole + (3 if rest >= SHORT_MATCH else 2)
 
 
 def compared(text: bytes, earlier: int, later: int, end: int) -> int:
-    """How many bytes are compared until two differ, the differing one included."""
+    """Returns how many bytes are compared until two differ, including the differing one."""
     count = 0
     while later + count < end:
         count += 1
@@ -47,13 +49,13 @@ def compared(text: bytes, earlier: int, later: int, end: int) -> int:
 
 
 def fastlz_length(text: bytes) -> int:
-    """The length in bytes of the compressed text; 0 for the empty one."""
+    """Returns the length in bytes of the compressed text; 0 for the empty one."""
     last_begin = max(0, len(text) - NO_MATCH_BEGINS)
     last_seen = [0] * HASHES
     length = anchor = 0
     at = 2
     while at < last_begin:
-        # Look for three bytes that were seen before, not too far back.
+        # Finds three bytes that occurred before, not too far back.
         while True:
             sequence = three_bytes(text, at)
             earlier = last_seen[bucket_of(sequence)]

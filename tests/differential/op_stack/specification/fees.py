@@ -1,4 +1,4 @@
-"""Fees of a transaction besides gas: the L1 data fee, the operator fee; and its DA footprint."""
+"""Fees of a transaction besides gas: L1 data fee and operator fee; and its DA footprint."""
 
 from .attributes import FeeParameters
 from .fastlz import fastlz_length
@@ -6,10 +6,10 @@ from .forks import Fork
 
 ZERO_BYTE_GAS = 4
 BYTE_GAS = 16
-# Bytes of a signature that calldata gas was to include before Regolith.
+# bytes of a signature, which calldata gas includes before Regolith
 SIGNATURE_BYTES = 68
 MILLION = 10**6
-# Of the linear estimate of a compressed length, scaled by a million.
+# of the linear estimate of a compressed length, in millionths
 ESTIMATE_PER_BYTE = 836_500
 ESTIMATE_OFFSET = 42_585_600
 LEAST_ESTIMATE = 100 * MILLION
@@ -23,7 +23,7 @@ def calldata_gas(raw: bytes) -> int:
 
 
 def estimated_size(fastlz: int) -> int:
-    """The compressed length in millionths of a byte (fjord/exec-engine)."""
+    """Returns the compressed length in millionths of a byte (fjord/exec-engine)."""
     return max(LEAST_ESTIMATE, ESTIMATE_PER_BYTE * fastlz - ESTIMATE_OFFSET)
 
 
@@ -33,7 +33,7 @@ def bedrock_gas(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
 
 
 def l1_gas_used(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
-    """The value that receipts call l1GasUsed."""
+    """Returns the value that receipts call l1GasUsed."""
     if fork >= Fork.FJORD:
         return estimated_size(fastlz_length(raw)) * BYTE_GAS // MILLION
     if fork >= Fork.ECOTONE and not is_first_of_ecotone(parameters):
@@ -42,16 +42,16 @@ def l1_gas_used(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
 
 
 def is_first_of_ecotone(parameters: FeeParameters) -> bool:
-    """Whether the contract was not told yet of Ecotone's scalars.
+    """Returns whether the contract does not have Ecotone's scalars yet.
 
-    As op-revm asks; op-geth also wants a blob base fee of zero, and asks in Fjord too. No block is
-    known where that makes a difference, and random blocks have none.
+    As in op-revm. op-geth also requires a blob base fee of zero, and checks in Fjord, too. No known
+    block depends on this, and random blocks avoid it.
     """
     return not parameters.base_fee_scalar and not parameters.blob_base_fee_scalar
 
 
 def l1_cost(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
-    """The L1 data fee in wei of a signed transaction in its block encoding."""
+    """Returns the L1 data fee in wei of a signed transaction in its block encoding."""
     scaled = (
         BYTE_GAS * parameters.base_fee * parameters.base_fee_scalar
         + parameters.blob_base_fee * parameters.blob_base_fee_scalar
@@ -69,7 +69,7 @@ def fjord_cost(fastlz: int, scaled: int) -> int:
 
 
 def operator_fee(gas: int, parameters: FeeParameters, fork: Fork) -> int:
-    """In wei, for this much gas; it saturates at a word."""
+    """Returns the fee in wei for this much gas, at most 2**256 - 1."""
     if fork < Fork.ISTHMUS:
         return 0
     scaled = gas * parameters.operator_fee_scalar
@@ -81,7 +81,7 @@ def operator_fee(gas: int, parameters: FeeParameters, fork: Fork) -> int:
 
 
 def da_footprint(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
-    """The share of a transaction in the block's DA footprint; 0 before Jovian."""
+    """Returns a transaction's part of the block's DA footprint; 0 before Jovian."""
     if fork < Fork.JOVIAN:
         return 0
     return estimated_size(fastlz_length(raw)) // MILLION * parameters.footprint_scalar

@@ -1,10 +1,10 @@
-"""The forks of the OP stack, and the Ethereum fork that each one executes."""
+"""The forks of the OP stack, and the Ethereum fork that each executes."""
 
 from enum import IntEnum, auto
 
 
 class Fork(IntEnum):
-    """Forks in order of activation. Delta changes derivation alone and is left out.
+    """Forks in order of activation. Delta is missing, because it only changes derivation.
 
     Source: the overview page of each fork.
     """
@@ -22,18 +22,18 @@ class Fork(IntEnum):
 
     @property
     def title(self) -> str:
-        """The name as people write it."""
+        """Returns the usual name."""
         return self.name.capitalize()
 
     @property
     def evm(self) -> str:
-        """The module of the executable specification whose instructions hold."""
+        """Returns the module of the executable specification with the fork's opcodes."""
         base = [name for fork, name in EVM_BASES if fork <= self]
         return base[-1]
 
     @staticmethod
     def named(title: str) -> "Fork":
-        """The fork of a title; Delta is Canyon to an executor."""
+        """Returns the fork with a title. Delta counts as Canyon."""
         return Fork.CANYON if title == "Delta" else Fork[title.upper()]
 
 

@@ -64,10 +64,10 @@ class Header:
 def completed(
     header: Header, fork: Fork, passer_root: bytes, footprint: int, beacon: bytes
 ) -> Header:
-    """The header with what its fork adds after the base fee.
+    """Returns the header with the fields that its fork adds after the base fee.
 
-    `passer_root` is the storage root of the L2ToL1MessagePasser after the block, which Isthmus puts
-    where Canyon has the root of no withdrawals; `footprint` is what Jovian calls blobGasUsed.
+    `passer_root`: the storage root of the L2ToL1MessagePasser after the block, which is the
+    withdrawals root since Isthmus. `footprint`: blobGasUsed since Jovian.
     """
     if fork >= Fork.CANYON:
         header = replace(header, withdrawals_root=EMPTY_ROOT)
@@ -84,14 +84,14 @@ def completed(
 
 @dataclass(frozen=True)
 class FeeRule:
-    """How the base fee follows a block."""
+    """The parameters with which the base fee follows a block."""
 
     denominator: int
     elasticity: int
     least: int = 0
 
     def extra_data(self, fork: Fork) -> bytes:
-        """The rule as the header of a block tells it to the next one."""
+        """Returns the rule as the extra data of a header, for the next block."""
         if fork < Fork.HOLOCENE:
             return b""
         pair = self.denominator.to_bytes(4, "big") + self.elasticity.to_bytes(4, "big")
@@ -101,7 +101,9 @@ class FeeRule:
 
 
 def decode_extra_data(extra_data: bytes, fork: Fork) -> FeeRule:
-    """The rule of a header of Holocene or later; InvalidHeader where it is malformed."""
+    """Returns the rule of a header of Holocene or later. Raises InvalidHeader if it is
+    malformed.
+    """
     is_jovian = fork >= Fork.JOVIAN
     if len(extra_data) != (JOVIAN_BYTES if is_jovian else HOLOCENE_BYTES):
         raise InvalidHeader("extraData of another length")
@@ -115,7 +117,7 @@ def decode_extra_data(extra_data: bytes, fork: Fork) -> FeeRule:
 
 
 def extra_data_for(parameters: bytes, least: int, constants: FeeRule, fork: Fork) -> bytes:
-    """From the 8 bytes of payload attributes, where two zeros stand for the chain's constants."""
+    """Encodes the 8 bytes of payload attributes. Two zeros mean the chain's constants."""
     assert len(parameters) == 8
     denominator = int.from_bytes(parameters[:4], "big")
     elasticity = int.from_bytes(parameters[4:], "big")
@@ -127,7 +129,7 @@ def extra_data_for(parameters: bytes, least: int, constants: FeeRule, fork: Fork
 
 
 def rule_after(parent: Header, parent_fork: Fork, fork: Fork, constants: FeeRule) -> FeeRule:
-    """The rule for the block after `parent`; `constants` are the chain's from Canyon on."""
+    """Returns the rule for the block after `parent`. `constants`: the chain's from Canyon on."""
     if parent_fork >= Fork.HOLOCENE:
         return decode_extra_data(parent.extra_data, parent_fork)
     if fork >= Fork.CANYON:
@@ -136,7 +138,7 @@ def rule_after(parent: Header, parent_fork: Fork, fork: Fork, constants: FeeRule
 
 
 def next_base_fee(base_fee: int, gas_limit: int, metered: int, rule: FeeRule) -> int:
-    """EIP-1559 with the rule's numbers, then the rule's least."""
+    """Applies EIP-1559 with the rule's numbers, then the rule's minimum."""
     target = gas_limit // rule.elasticity
     delta = base_fee * abs(metered - target) // target // rule.denominator
     if metered > target:
@@ -147,7 +149,7 @@ def next_base_fee(base_fee: int, gas_limit: int, metered: int, rule: FeeRule) ->
 
 
 def base_fee_after(parent: Header, parent_fork: Fork, fork: Fork, constants: FeeRule) -> int:
-    """The base fee that the block after `parent` must have."""
+    """Returns the base fee that the block after `parent` must have."""
     metered = parent.gas_used
     if parent_fork >= Fork.JOVIAN:
         metered = max(metered, parent.blob_gas_used or 0)

@@ -1,7 +1,7 @@
-"""One block's machine: the executable specification's state and messages under OP-stack rules.
+"""State and messages of a block on the executable specification, under OP-stack rules.
 
-It knows how the modules of the executable specification are called, and no rule of the OP stack but
-the table of precompiles and that a blob costs one wei a gas (ecotone/exec-engine).
+It knows the functions of the executable specification. Of the OP stack it only knows the table of
+precompiles, and that a blob costs one wei per gas (ecotone/exec-engine).
 """
 
 from dataclasses import dataclass, fields, is_dataclass
@@ -23,7 +23,7 @@ LEGACY_FIRST_BYTE = 0xC0
 
 @dataclass(frozen=True)
 class Environment:
-    """The block's values that instructions read. Hashes of ancestors: the oldest first."""
+    """The block values that opcodes read. Hashes of ancestors: oldest first."""
 
     chain_id: int
     number: int
@@ -38,7 +38,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Message:
-    """The outermost call of a transaction; `to` is empty for a creation."""
+    """The outermost call of a transaction. An empty `to` is a creation."""
 
     sender: bytes
     to: bytes
@@ -63,7 +63,7 @@ class Outcome:
 
 
 class Machine:
-    """The state while a block runs, in the types of the executable specification."""
+    """The state during a block, in the types of the executable specification."""
 
     def __init__(self, fork: Fork, environment: Environment) -> None:
         self.fork = fork
@@ -101,7 +101,7 @@ class Machine:
     # --- the state ---
 
     def put(self, address: bytes, nonce: int, balance: int, code: bytes) -> None:
-        """Set an account, its storage untouched."""
+        """Sets an account without changing its storage."""
         account = self.types.Account(nonce=Uint(nonce), balance=U256(balance), code=Bytes(code))
         self.states.set_account(self.state, self.address(address), account)
 
@@ -127,7 +127,7 @@ class Machine:
         self.states.increment_nonce(self.state, self.address(address))
 
     def add_balance(self, address: bytes, amount: int) -> None:
-        """An account that is empty afterwards is none (EIP-161)."""
+        """Adds to a balance. An account that is empty afterwards is deleted (EIP-161)."""
         balance = U256(self.balance(address) + amount)
         self.states.set_account_balance(self.state, self.address(address), balance)
 
@@ -142,7 +142,7 @@ class Machine:
         return bytes(self.states.storage_root(self.state, self.address(address)))
 
     def accounts(self) -> dict[bytes, tuple[int, int, bytes, dict[bytes, int]]]:
-        """Nonce, balance, code and storage of every account."""
+        """Returns nonce, balance, code and storage of every account."""
         found = {}
         for address, account in self.state._main_trie._data.items():
             trie = self.state._storage_tries.get(address)
@@ -155,13 +155,13 @@ class Machine:
     # --- transactions ---
 
     def decode(self, raw: bytes) -> Any:
-        """A signed transaction; an exception of RLP or of types where the bytes are none."""
+        """Decodes a signed transaction. Raises an exception of RLP or of types for other bytes."""
         if raw[0] >= LEGACY_FIRST_BYTE:
             return rlp.decode_to(self.transactions.LegacyTransaction, raw)
         return self.transactions.decode_transaction(Bytes(raw))
 
     def as_transaction(self, gas: int, to: bytes, value: int, data: bytes) -> Any:
-        """A transaction without access list, to ask what it costs before it runs."""
+        """Returns a transaction without access list, to compute its intrinsic gas."""
         return self.transactions.FeeMarketTransaction(
             chain_id=U64(0), nonce=U256(0), max_priority_fee_per_gas=Uint(0),
             max_fee_per_gas=Uint(0), gas=Uint(gas), to=self.target(to), value=U256(value),
@@ -172,7 +172,7 @@ class Machine:
         return self.address(to) if to else Bytes0(b"")
 
     def floor_and_intrinsic(self, transaction: Any) -> tuple[int, int]:
-        """Gas used at least (EIP-7623; 0 before), and gas paid before the first instruction."""
+        """Returns the minimum gas used (EIP-7623; 0 before), and the intrinsic gas."""
         costs = self.transactions.calculate_intrinsic_cost(transaction)
         if isinstance(costs, tuple):
             intrinsic, floor = costs
@@ -186,7 +186,7 @@ class Machine:
     # --- messages ---
 
     def run(self, message: Message) -> Outcome:
-        """Run the outermost message of a transaction whose nonce is counted already."""
+        """Runs the outermost message of a transaction whose nonce is already counted."""
         environment = self.transaction_environment(message)
         wanted = SimpleNamespace(
             to=self.target(message.to), value=U256(message.value), data=Bytes(message.data)
@@ -212,7 +212,7 @@ class Machine:
         )
 
     def system_call(self, address: bytes, data: bytes) -> None:
-        """EIP-4788, EIP-2935: a call without a fee; nothing happens if there is no code."""
+        """Makes a system call (EIP-4788, EIP-2935), without a fee. Does nothing without code."""
         code = self.code(address)
         if not code:
             return
@@ -256,6 +256,6 @@ class Machine:
 
 
 def made(kind: Any, **known: Any) -> Any:
-    """A dataclass of some fork from those values that it has a field for."""
+    """Creates a fork's dataclass from those values that are fields of it."""
     assert is_dataclass(kind)
     return kind(**{field.name: known[field.name] for field in fields(kind)})

@@ -1,4 +1,4 @@
-"""The largest input in bytes of those precompiles that the OP stack limits.
+"""The largest input in bytes of the precompiles that the OP stack limits.
 
 Source: granite, isthmus, jovian and karst/exec-engine, "Precompile Restrictions".
 """
@@ -15,6 +15,6 @@ LIMITS = {
 
 
 def limit_of(address: int, fork: Fork) -> int | None:
-    """For a precompile in a fork; None where it has none."""
+    """Returns the limit of a precompile in a fork, or None."""
     limits = [limit for since, limit in LIMITS.get(address, {}).items() if since <= fork]
     return limits[-1] if limits else None

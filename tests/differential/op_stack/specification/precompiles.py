@@ -29,7 +29,7 @@ Contract = Callable[[Any], None]
 
 
 class Precompiles:
-    """The table of a fork, which replaces an Ethereum fork's."""
+    """The table of a fork, which replaces that of an Ethereum fork."""
 
     def __init__(self, fork: Fork) -> None:
         package = f"ethereum.forks.{fork.evm}"
@@ -39,11 +39,11 @@ class Precompiles:
         self.exceptions = import_module(f"{package}.vm.exceptions")
         self.address_of = import_module(f"{package}.fork_types").Address
         self.theirs: dict[Any, Contract] = mapping.PRE_COMPILED_CONTRACTS
-        # The same dictionary is imported under this name wherever it is used.
+        # every module that uses the table imports the same dictionary
         self.original = ORIGINALS.setdefault(fork.evm, dict(self.theirs))
 
     def install(self) -> None:
-        """Put this fork's table where the Ethereum fork's instructions look."""
+        """Puts the table where the opcodes of the Ethereum fork look."""
         self.theirs.clear()
         self.theirs.update(self.original)
         prices = [price for since, price in P256_GAS.items() if since <= self.fork]
@@ -57,7 +57,7 @@ class Precompiles:
         return self.address_of(number.to_bytes(20, "big"))
 
     def limited(self, number: int) -> Contract:
-        """A contract that fails, whatever gas it has, where its input is longer than allowed."""
+        """Returns a contract that fails if its input is longer than allowed."""
         inner, limit = self.original[self.at(number)], limit_of(number, self.fork)
         inner = quick_with_zeros(number, inner, self.gas)
 
@@ -69,7 +69,9 @@ class Precompiles:
         return contract
 
     def p256_verify(self, price: int) -> Contract:
-        """Always the full price; one as a word if the signature is valid, else nothing."""
+        """Returns P256VERIFY: always the full price; the word 1 for a valid signature, else
+        nothing.
+        """
 
         def contract(evm: Any) -> None:
             self.gas.charge_gas(evm, Uint(price))
@@ -83,7 +85,9 @@ ORIGINALS: dict[str, dict[Any, Contract]] = {}
 
 
 def is_p256_signature(data: bytes) -> bool:
-    """Hash, r, s and the two coordinates of the key, 32 bytes each."""
+    """Returns whether the signature is valid: hash, r, s and the key's coordinates, 32
+    bytes each.
+    """
     if len(data) != P256_INPUT:
         return False
     r, s, x, y = (U256.from_be_bytes(data[at : at + 32]) for at in range(32, P256_INPUT, 32))
@@ -111,9 +115,9 @@ FEW_PAIRS = 128
 
 
 def quick_with_zeros(number: int, inner: Contract, gas: ModuleType) -> Contract:
-    """The same contract without the arithmetic for many points that are all at infinity.
+    """Returns the same contract without the arithmetic for points at infinity.
 
-    The executable specification multiplies each of them by the order of the group, in Python.
+    The executable specification multiplies each point by the order of the group, in Python.
     """
     size, output = OF_ZEROS[number]
 
@@ -129,11 +133,11 @@ def quick_with_zeros(number: int, inner: Contract, gas: ModuleType) -> Contract:
 
 
 def gas_of_zeros(number: int, pairs: int) -> int:
-    """EIP-1108 and EIP-2537."""
+    """Returns the gas by EIP-1108 and EIP-2537."""
     if number == PAIRING:
         return 45_000 + 34_000 * pairs
     if number == BLS_PAIRING:
         return 37_700 + 32_600 * pairs
     point, most = (12_000, 519) if number == G1_MSM else (22_500, 524)
-    # Both tables of discounts end at 128 pairs, and fewer do not come here.
+    # Both discount tables end at 128 pairs, and only longer inputs come here.
     return pairs * point * most // 1000

@@ -1,4 +1,4 @@
-"""Receipts as the receipts trie holds them, their logs and blooms.
+"""Receipts as in the receipts trie, logs and blooms.
 
 Source: deposits, "Deposit Receipt"; canyon/overview, "Deposit nonce in deposit tx receipt".
 """
@@ -25,7 +25,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Receipt:
-    """The outcome of a transaction; `kind` is 0 for one without type byte."""
+    """The outcome of a transaction. `kind` is 0 for a legacy transaction."""
 
     kind: int
     status: bool
@@ -34,7 +34,9 @@ class Receipt:
     deposit_nonce: int | None = field(default=None)
 
     def encode(self, fork: Fork) -> bytes:
-        """Deposits carry nonce and version from Canyon; Regolith's root leaves the nonce out."""
+        """Encodes the receipt. Deposits have nonce and version since Canyon. Regolith's root omits
+        the nonce.
+        """
         logs = [(log.address, log.topics, log.data) for log in self.logs]
         fields = [int(self.status), self.cumulative_gas_used, bloom_of(self.logs), logs]
         if self.kind == DEPOSIT_TYPE and fork >= Fork.CANYON:

@@ -1,4 +1,4 @@
-"""Execution of a block: what comes before its transactions, deposits, and users' transactions.
+"""Execution of a block: system calls, deposits and users' transactions.
 
 Source: deposits, "Execution"; exec-engine, "L1-Cost fees", "Fee Vaults", "Deposited transaction
 processing"; regolith/overview; exec-engine of canyon, ecotone, fjord, isthmus, jovian and karst.
@@ -33,13 +33,13 @@ MOST_NONCE = (1 << 64) - 1
 REFUND_QUOTIENT = 5
 DELEGATION = bytes.fromhex("ef0100")
 DELEGATION_BYTES = 23
-# Types of signed transactions, and the fork from which each is valid.
+# types of signed transactions, and the fork from which each is valid
 TYPES = {0: Fork.BEDROCK, 1: Fork.BEDROCK, 2: Fork.BEDROCK, 4: Fork.ISTHMUS}
 FIRST_LEGACY_BYTE = 0xC0
 
 
 class InvalidBlock(Exception):
-    """No block may hold the transaction in this place."""
+    """The transaction is invalid at this position of the block."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Done:
 
 @dataclass
 class Block:
-    """A block while it is executed."""
+    """A block during its execution."""
 
     machine: Machine
     fork: Fork
@@ -74,7 +74,7 @@ class Block:
         return self.machine.environment.gas_limit - self.gas_used
 
     def begin(self) -> None:
-        """Calls of the system and forced code, before the first transaction."""
+        """Makes the system calls and code changes before the first transaction."""
         environment = self.machine.environment
         if self.fork >= Fork.ISTHMUS:
             self.machine.system_call(BLOCK_HASHES, environment.block_hashes[-1])
@@ -95,12 +95,12 @@ class Block:
     # --- deposits ---
 
     def deposit(self, raw: bytes) -> Done:
-        """Mint, then execute; whatever fails, mint and nonce stay (deposits, "Execution")."""
+        """Mints, then executes. Mint and nonce stay if anything fails (deposits, "Execution")."""
         try:
             deposit = decode_deposit(raw)
         except DecodingError as error:
             raise InvalidBlock(f"undecodable: {error}") from error
-        # Before Regolith those of the system do not count; op-revm lets the others through, too.
+        # Before Regolith, system deposits do not count. op-revm does not limit the others either.
         is_counted = self.fork >= Fork.REGOLITH or not deposit.is_system
         if is_counted and deposit.gas > self.gas_left:
             raise InvalidBlock("the block has too little gas left")
@@ -114,7 +114,7 @@ class Block:
         return Done(receipt, gas_used, deposit.sender, error=outcome.error)
 
     def deposit_outcome(self, deposit: Deposit) -> tuple[Outcome, int]:
-        """Run the message, and count the sender's nonce in any case."""
+        """Runs the message, and increments the sender's nonce in any case."""
         machine = self.machine
         wanted = machine.as_transaction(deposit.gas, deposit.to, deposit.value, deposit.data)
         floor, intrinsic = machine.floor_and_intrinsic(wanted)
@@ -138,7 +138,7 @@ class Block:
         return outcome, floor
 
     def refusal_of(self, deposit: Deposit, least_gas: int) -> str | None:
-        """Why a deposit fails before it runs."""
+        """Returns why a deposit fails before it runs, or None."""
         if deposit.is_system and self.fork >= Fork.REGOLITH:
             return "a system transaction after Bedrock"
         if deposit.gas < least_gas:
@@ -150,7 +150,7 @@ class Block:
         return None
 
     def deposit_gas(self, deposit: Deposit, outcome: Outcome, floor: int) -> int:
-        """The gas used in receipt and block (regolith/overview)."""
+        """Returns the gas used in receipt and block (regolith/overview)."""
         if self.fork >= Fork.REGOLITH:
             return gas_after_refund(deposit.gas, outcome, floor)
         return 0 if deposit.is_system else deposit.gas
@@ -158,7 +158,7 @@ class Block:
     # --- users' transactions ---
 
     def user_transaction(self, raw: bytes) -> Done:
-        """Ethereum's rules, with fees besides gas that are paid before execution."""
+        """Executes by Ethereum's rules. The fees besides gas are paid before execution."""
         transaction, kind = self.decoded(raw)
         parameters = self.fee_parameters()
         gas_limit = int(transaction.gas)
@@ -188,7 +188,7 @@ class Block:
         )
 
     def fee_parameters(self) -> FeeParameters:
-        """Read once, for the first transaction after the deposits."""
+        """Returns the parameters, read once for the first transaction after the deposits."""
         if self.parameters is None:
             self.parameters = parameters_from_storage(
                 lambda slot: self.machine.slot(L1_BLOCK, word(slot))
@@ -206,7 +206,7 @@ class Block:
             self.machine.add_balance(OPERATOR_FEE_VAULT, charged)
 
     def decoded(self, raw: bytes) -> tuple[Any, int]:
-        """The transaction and its type."""
+        """Returns the transaction and its type."""
         kind = 0 if raw[0] >= FIRST_LEGACY_BYTE else raw[0]
         if TYPES.get(kind, Fork.KARST + 1) > self.fork:
             raise InvalidBlock("transaction type not supported")
@@ -218,7 +218,7 @@ class Block:
             raise InvalidBlock("undecodable") from error
 
     def checked_gas(self, transaction: Any, gas_limit: int) -> tuple[int, int]:
-        """The floor and the intrinsic gas of a transaction that has enough of it."""
+        """Returns floor and intrinsic gas. Raises InvalidBlock if the gas limit is lower."""
         floor, intrinsic = self.machine.floor_and_intrinsic(transaction)
         if gas_limit < max(floor, intrinsic):
             raise InvalidBlock("intrinsic gas too high")
@@ -232,7 +232,9 @@ class Block:
         return floor, intrinsic
 
     def checked_sender(self, transaction: Any, kind: int, beside: int) -> tuple[bytes, int]:
-        """Sender and price of gas of one who may send this and can pay for it."""
+        """Returns sender and gas price. Raises InvalidBlock if the sender may not send or cannot
+        pay.
+        """
         machine = self.machine
         if kind and int(transaction.chain_id) != machine.environment.chain_id:
             raise InvalidBlock("another chain's transaction")
@@ -274,7 +276,7 @@ class Block:
 
 
 def prices_of(transaction: Any, kind: int, base_fee: int) -> tuple[int, int]:
-    """The price of gas, and the highest one that the balance must allow."""
+    """Returns the gas price, and the highest price that the balance must cover."""
     if kind < 2:
         price = most = int(transaction.gas_price)
     else:
@@ -288,7 +290,9 @@ def prices_of(transaction: Any, kind: int, base_fee: int) -> tuple[int, int]:
 
 
 def gas_after_refund(gas_limit: int, outcome: Outcome, floor: int) -> int:
-    """Gas used, less a fifth of it at most (EIP-3529), but no less than the floor (EIP-7623)."""
+    """Returns the gas used minus the refund, at most a fifth (EIP-3529), and at least the floor
+    (EIP-7623).
+    """
     used = gas_limit - outcome.gas_left
     used -= min(used // REFUND_QUOTIENT, outcome.refund_counter)
     return max(used, floor)

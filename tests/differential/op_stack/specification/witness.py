@@ -1,6 +1,6 @@
-"""The root of a state that is known in part, after a change: a trie made of the nodes of a witness.
+"""Computes the root of a partly known state after a change, from the nodes of a witness.
 
-Source: Yellow Paper, appendix D. A node is a list as RLP has it; a path is a list of nibbles.
+Source: Yellow Paper, appendix D. A node is a list as in RLP; a path is a list of nibbles.
 """
 
 from typing import Any
@@ -24,20 +24,20 @@ Node = Any
 
 
 class PartialTrie:
-    """A trie some of whose nodes are known; asking beyond those is a KeyError."""
+    """A trie with some known nodes. Reading an unknown node raises KeyError."""
 
     def __init__(self, nodes: dict[bytes, bytes], root: bytes) -> None:
         self.nodes = nodes
         self.root: Node = b"" if root == EMPTY_ROOT else root
 
     def resolved(self, at: Node) -> Node:
-        """The node behind a reference."""
+        """Returns the node to which a reference refers."""
         if isinstance(at, bytes) and at:
             return rlp_decode(self.nodes[at])
         return at
 
     def get(self, key: bytes) -> bytes:
-        """The value of a key; empty if there is none."""
+        """Returns the value of a key; empty if there is none."""
         node, path = self.resolved(self.root), nibbles_of(keccak256(key))
         while node:
             if len(node) == BRANCHES + 1:
@@ -52,7 +52,7 @@ class PartialTrie:
         return b""
 
     def set(self, key: bytes, value: bytes) -> None:
-        """Put a value; the empty one removes the key."""
+        """Sets a value; an empty value removes the key."""
         path = nibbles_of(keccak256(key))
         change = self.put if value else self.removed
         self.root = change(self.resolved(self.root), path, value)
@@ -95,14 +95,14 @@ class PartialTrie:
         return self.joined(part, below)
 
     def collapsed(self, branch: list[Node]) -> Node:
-        """A branch with one entry left is none."""
+        """Replaces a branch that has only one entry left."""
         left = [nibble for nibble in range(BRANCHES) if branch[nibble]]
         if len(left) > 1:
             return branch
         return self.joined(left, self.resolved(branch[left[0]]))
 
     def joined(self, path: list[int], below: Node) -> Node:
-        """A node under a path: paths of leaves and extensions grow together."""
+        """Returns a node under a path. Paths of leaves and extensions are joined."""
         if len(below) == BRANCHES + 1:
             return [compact(path, is_leaf=False), below]
         part, is_leaf = expanded(below[0])
@@ -117,7 +117,7 @@ class PartialTrie:
 
 
 def folded(node: Node) -> Node:
-    """The node with a reference in the place of every changed one below it."""
+    """Returns the node with references in place of changed nodes below it."""
     if len(node) == BRANCHES + 1:
         return [below if isinstance(below, bytes) else reference(folded(below)) for below in node]
     path, below = node
@@ -125,16 +125,18 @@ def folded(node: Node) -> Node:
 
 
 def expanded(path: bytes) -> tuple[list[int], bool]:
-    """The nibbles of a path, and whether it is a leaf's."""
+    """Returns the nibbles of a path, and whether it is a leaf's."""
     nibbles = nibbles_of(path)
     return nibbles[1 if nibbles[0] % 2 else 2 :], nibbles[0] >= 2
 
 
 def state_root_after(nodes: list[bytes], root: bytes, change: dict[str, Any]) -> bytes:
-    """The root after a change: address in hex to nonce, balance, code and storage that changed."""
+    """Returns the root after a change: address in hex to changed nonce, balance, code and
+    storage.
+    """
     known = {keccak256(node): node for node in nodes}
     state = PartialTrie(known, root)
-    # First what is put: a branch that loses an entry may ask for a node that nobody has.
+    # Puts before deletions: a branch that loses an entry may require an unknown node.
     for text, parts in sorted(change.items()):
         address = bytes.fromhex(text.removeprefix("0x"))
         account = state.get(address)

@@ -1,4 +1,4 @@
-"""The block access list (EIP-7928): what was read, and what each index changed."""
+"""The block access list (EIP-7928): reads, and the changes by each index."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Snapshot = dict[bytes, tuple[int, int, bytes, dict[int, int]]]
 
 
 def snapshot_of(state: Any) -> Snapshot:
-    """Nonce, balance, code and slots of all accounts."""
+    """Returns nonce, balance, code and slots of all accounts."""
     found = {}
     for address, account in state._main_trie._data.items():
         trie = state._storage_tries.get(address)
@@ -34,7 +34,7 @@ def by_account() -> defaultdict[bytes, Any]:
 
 @dataclass
 class Recorder:
-    """What a block touched so far; ``before``: the state in front of the index that runs."""
+    """The accesses of a block so far. ``before``: the state before the current index."""
 
     before: Snapshot = field(default_factory=dict)
     accounts: set[bytes] = field(default_factory=set)
@@ -48,19 +48,19 @@ class Recorder:
     )
 
     def touch(self, address: bytes) -> None:
-        """An account is read."""
+        """Records a read of an account."""
         self.accounts.add(bytes(address))
 
     def read(self, address: bytes, key: bytes) -> None:
-        """A slot is read."""
+        """Records a read of a slot."""
         self.slots.add((bytes(address), int.from_bytes(key, "big")))
 
     def write(self, address: bytes, key: bytes) -> None:
-        """A slot is written; what the write comes to is seen at the end."""
+        """Records a write of a slot. `close` determines the new value."""
         self.stored.add((bytes(address), int.from_bytes(key, "big")))
 
     def close(self, index: int, state: Any) -> None:
-        """Note what differs from the state before the index."""
+        """Records the differences from the state before the index."""
         after = snapshot_of(state)
         for address in sorted(self.before.keys() | after.keys()):
             old, new = self.before.get(address, ABSENT), after.get(address, ABSENT)
@@ -80,7 +80,7 @@ class Recorder:
         self.before = after
 
     def note(self) -> None:
-        """Which rules the whole list shows."""
+        """Records which rules the whole list shows."""
         changed = {address for part in self.parts for address in part if part[address]}
         changed |= {address for address, _ in self.written}
         for _ in self.accounts - changed:
@@ -93,11 +93,11 @@ class Recorder:
 
     @property
     def items(self) -> int:
-        """What a block may have one of for so much gas: accounts, and slots of each."""
+        """Returns the items that the gas limit bounds: accounts, and slots of each."""
         return len(self.accounts) + len(self.slots)
 
     def encode(self) -> bytes:
-        """The list as RLP."""
+        """Returns the list as RLP."""
         return rlp.encode([self.account(address) for address in sorted(self.accounts)])
 
     def account(self, address: bytes) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Blocks: system calls, transactions, withdrawals, requests, and the access list of it all."""
+"""Blocks: system calls, transactions, withdrawals, requests, and the access list."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,7 +35,7 @@ GWEI = 10**9
 
 @dataclass
 class BlockRun:
-    """A block while it runs; ``index``: of what runs now in the access list."""
+    """A block during its execution. ``index``: the current index in the access list."""
 
     block: Block
     sums: Sums = field(default_factory=Sums)
@@ -43,7 +43,7 @@ class BlockRun:
     requests: list[bytes] = field(default_factory=list)
 
     def begin(self) -> None:
-        """The system calls in front of the first transaction."""
+        """Makes the system calls before the first transaction."""
         self.block.recorder.before = snapshot_of(self.block.state)
         self.system_call(fork.BEACON_ROOTS_ADDRESS, self.block.parent_beacon_block_root)
         self.system_call(fork.HISTORY_STORAGE_ADDRESS, self.block.block_hashes[-1])
@@ -63,7 +63,9 @@ class BlockRun:
         return outcome
 
     def end(self, withdrawals: list[tuple[Address, int]]) -> None:
-        """Withdrawals and requests; InvalidBlock where a contract fails or the list is too long."""
+        """Applies withdrawals and requests. Raises InvalidBlock if a contract fails or the list is
+        too long.
+        """
         state = self.block.state
         for address, amount in withdrawals:
             self.block.recorder.touch(address)

@@ -1,4 +1,4 @@
-"""CALL and its kin, CREATE, CREATE2 and SELFDESTRUCT."""
+"""CALL, CALLCODE, DELEGATECALL, STATICCALL, CREATE, CREATE2 and SELFDESTRUCT."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -40,7 +40,7 @@ from .reach import reach
 
 @dataclass
 class Arguments:
-    """What a call takes from the stack."""
+    """The operands of a call."""
 
     gas: int
     address: Address
@@ -59,24 +59,24 @@ def pop_arguments(frame: Frame, has_value: bool) -> Arguments:
 
 
 def access_cost(frame: Frame, address: Address) -> int:
-    """The gas to access an account, cold or warm; does not warm it."""
+    """Returns the gas of accessing an account, cold or warm. Does not warm it."""
     return WARM if address in frame.accessed_addresses else frame.block.numbers.cold_account
 
 
 def access(frame: Frame, address: Address) -> Any:
-    """The account, warm from now on and in the list."""
+    """Returns the account. Warms it and adds it to the access list."""
     frame.accessed_addresses.add(address)
     frame.block.recorder.touch(address)
     return get_account(frame.block.state, address)
 
 
 def can_pay(frame: Frame, state_gas: int) -> bool:
-    """Whether both pots together hold so much."""
+    """Returns whether regular gas and reservoir together suffice."""
     return int(frame.gas_left) + frame.reservoir >= state_gas
 
 
 def hand_over(frame: Frame) -> int:
-    """The reservoir for a child; in April the caller has none until the child ends."""
+    """Passes the reservoir to a child. In April, the caller has none until the child ends."""
     reservoir = frame.reservoir
     if not frame.block.numbers.frozen:
         frame.reservoir = 0
@@ -84,7 +84,7 @@ def hand_over(frame: Frame) -> int:
 
 
 def call(frame: Frame, kind: str) -> None:
-    """Any of the four calls."""
+    """Executes any of the four calls."""
     given = pop_arguments(frame, kind in ("CALL", "CALLCODE"))
     if kind == "CALL" and frame.message.is_static and given.value:
         reach("calls: value in a static call")
@@ -132,7 +132,7 @@ def run_call(
     frame: Frame, kind: str, given: Arguments, gas: int, code: Bytes, code_address: Address,
     is_delegated: bool,
 ) -> bool:  # fmt: skip
-    """Whether the call was made and succeeded; pushes 1 then."""
+    """Makes the call. Pushes 1 and returns True if it succeeded."""
     message = frame.message
     balance = get_account(frame.block.state, message.current_target).balance
     if balance < given.value or int(message.depth) + 1 > DEPTH:
@@ -166,7 +166,7 @@ def run_call(
 
 
 def create(frame: Frame, is_salted: bool) -> None:
-    """CREATE, and with a salt CREATE2."""
+    """Executes CREATE, or CREATE2 with a salt."""
     block, message = frame.block, frame.message
     if message.is_static:
         raise WriteInStaticContext
@@ -206,7 +206,7 @@ def create(frame: Frame, is_salted: bool) -> None:
 
 
 def create_at(frame: Frame, address: Address, endowment: U256, init_code: Bytes) -> None:
-    """The part of a creation that reaches its destination."""
+    """Executes the part of a creation that accesses the new address."""
     block, message = frame.block, frame.message
     access(frame, address)
     paid = block.account_gas
@@ -250,7 +250,7 @@ def create_at(frame: Frame, address: Address, endowment: U256, init_code: Bytes)
 
 
 def selfdestruct(frame: Frame) -> None:
-    """Move the balance away; a contract of this transaction is destroyed at its end."""
+    """Moves the balance. A contract created in this transaction is destroyed at its end."""
     block, owner = frame.block, frame.message.current_target
     if frame.message.is_static:
         raise WriteInStaticContext

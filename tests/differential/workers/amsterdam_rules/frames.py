@@ -46,18 +46,18 @@ def topic(address: bytes) -> Bytes32:
 
 
 def transfer_log(sender: Address, to: Address, value: U256) -> Log:
-    """The log of a transfer of ether."""
+    """Returns the log of a transfer of ether."""
     topics = (TRANSFER, topic(sender), topic(to))
     return Log(address=LOGGER, topics=topics, data=value.to_be_bytes32())
 
 
 def burn_log(address: Address, value: U256) -> Log:
-    """The log of ether that is gone."""
+    """Returns the log of burnt ether."""
     return Log(address=LOGGER, topics=(BURN, topic(address)), data=value.to_be_bytes32())
 
 
 def delegate_of(code: bytes) -> Address | None:
-    """Whom a delegation names; None for other code."""
+    """Returns the target of a delegation; None for other code."""
     return get_delegated_code_address(Bytes(code))
 
 
@@ -72,7 +72,7 @@ def frame_of(message: Call) -> Frame:
 
 
 def run_message(message: Call) -> Frame:
-    """Move the value and run the code."""
+    """Moves the value and runs the code."""
     state, transient = message.block_env.state, message.tx_env.transient_storage
     frame = frame_of(message)
     begin_transaction(state, transient)
@@ -93,7 +93,7 @@ def run_message(message: Call) -> Frame:
 
 
 def cause_of(message: Call) -> str:
-    """What moves the value of a message."""
+    """Returns the reason of a message's value transfer."""
     if message.depth:
         return "CREATE" if message.target == Bytes0() else "CALL"
     return "a creation transaction" if message.target == Bytes0() else "a transaction"
@@ -106,7 +106,7 @@ def halt(frame: Frame, error: Exception) -> None:
 
 
 def step_through(frame: Frame) -> None:
-    """Run a precompile or code until it stops."""
+    """Runs a precompile, or code until it stops."""
     message = frame.message
     if message.code_address in PRE_COMPILED_CONTRACTS:
         reach("delegations: delegate is a precompile", message.disable_precompiles)
@@ -122,7 +122,7 @@ def step_through(frame: Frame) -> None:
 
 
 def run_creation(message: Call) -> Frame:
-    """Run init code, and keep what it returns as code."""
+    """Runs init code and stores its output as code."""
     state, transient = message.block_env.state, message.tx_env.transient_storage
     begin_transaction(state, transient)
     destroy_storage(state, message.current_target)
@@ -141,7 +141,7 @@ def run_creation(message: Call) -> Frame:
 
 
 def pay_deposit(frame: Frame) -> None:
-    """Check the new code, and pay for its hash and its bytes."""
+    """Checks the new code, and charges for its hash and bytes."""
     code, block = frame.output, frame.block
     if code[:1] == b"\xef":
         reach("creations: code begins with EF")
@@ -160,7 +160,9 @@ def pay_deposit(frame: Frame) -> None:
 
 
 def is_taken(block: Block, address: Address) -> bool:
-    """Whether a creation collides there: with code, a nonce, in April with storage too."""
+    """Returns whether an address has code or a nonce, or in April storage, so that a creation
+    collides.
+    """
     account = get_account(block.state, address)
     if account.nonce or account.code:
         return True

@@ -1,4 +1,4 @@
-"""Gas of two dimensions: the gas of a frame, its payments, and gas returned by a child."""
+"""Gas in two dimensions: the gas of a frame, charges, and gas returned by a child."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,19 +13,19 @@ from .reach import reach
 
 
 class Unspecified(Exception):
-    """The rules do not say what happens."""
+    """Raised where the rules are unspecified."""
 
 
 @dataclass
 class Block(BlockEnvironment):
-    """A block environment with what Amsterdam adds."""
+    """A block environment with Amsterdam's fields."""
 
     numbers: Numbers = FROZEN
     slot_number: int = 0
     recorder: Recorder = field(default_factory=Recorder)
 
     def state_gas(self, size: int) -> int:
-        """The state gas of this many bytes of state."""
+        """Returns the state gas of this many bytes of state."""
         return size * self.numbers.price(int(self.block_gas_limit))
 
     @property
@@ -46,7 +46,7 @@ class Call(Message):
 
 @dataclass
 class Purse:
-    """Two pots outside of any frame, with the counters of a frame."""
+    """Regular gas and reservoir outside of any frame, with the counters of a frame."""
 
     gas_left: Uint
     reservoir: int
@@ -59,8 +59,8 @@ class Purse:
 class Frame(Evm):
     """A frame with its reservoir.
 
-    April: ``regular`` and ``state`` gas used, credits ``applied`` and ``pending``. Frozen:
-    ``spilled``, the state gas that the frame took from its regular gas.
+    April: ``regular`` and ``state`` gas used, credits ``applied`` and ``pending``. Final rules:
+    ``spilled``, the state gas paid from regular gas.
     """
 
     reservoir: int = 0
@@ -77,13 +77,13 @@ class Frame(Evm):
 
 
 def need(payer: Frame | Purse, amount: int) -> None:
-    """Halt unless there is so much regular gas; nothing is taken."""
+    """Halts unless there is this much regular gas. Charges nothing."""
     if int(payer.gas_left) < amount:
         raise OutOfGasError
 
 
 def charge(payer: Any, amount: Any) -> None:
-    """Take regular gas."""
+    """Charges regular gas."""
     amount = Uint(amount)
     if payer.gas_left < amount:
         raise OutOfGasError
@@ -92,7 +92,7 @@ def charge(payer: Any, amount: Any) -> None:
 
 
 def charge_state(payer: Frame | Purse, amount: int) -> None:
-    """Take state gas: the reservoir first, then regular gas."""
+    """Charges state gas: first the reservoir, then regular gas."""
     from_gas = max(0, amount - payer.reservoir)
     reach("state gas: not to be paid", from_gas > int(payer.gas_left))
     need(payer, from_gas)
@@ -106,7 +106,9 @@ def charge_state(payer: Frame | Purse, amount: int) -> None:
 
 
 def credit(frame: Frame, amount: int) -> None:
-    """April: give state gas back; what the frame did not pay waits for its caller."""
+    """April: refunds state gas. The part that the frame did not pay stays pending for its
+    caller.
+    """
     applied = min(amount, frame.state)
     reach("state gas: S credited", applied)
     reach("state gas: S credit waits for the caller", applied < amount)
@@ -117,7 +119,7 @@ def credit(frame: Frame, amount: int) -> None:
 
 
 def refill(payer: Frame | Purse, amount: int) -> None:
-    """Frozen: give state gas back, first to the regular gas that it came from."""
+    """Final rules: refunds state gas, first to the regular gas that paid it."""
     to_gas = min(amount, payer.spilled)
     reach("state gas: F given back to gas", amount and to_gas == amount)
     reach("state gas: F given back to both pots", 0 < to_gas < amount)
@@ -128,12 +130,12 @@ def refill(payer: Frame | Purse, amount: int) -> None:
 
 
 def give_back(frame: Frame, amount: int) -> None:
-    """Give state gas back by the rules of the block."""
+    """Refunds state gas by the rules of the block."""
     (refill if frame.block.numbers.frozen else credit)(frame, amount)
 
 
 def burn(frame: Frame) -> None:
-    """An exceptional halt: all regular gas is used."""
+    """An exceptional halt: consumes all regular gas."""
     frame.regular += int(frame.gas_left)
     frame.gas_left = Uint(0)
 
@@ -143,7 +145,7 @@ def is_halted(frame: Frame) -> bool:
 
 
 def return_gas(parent: Frame | Purse, child: Frame) -> None:
-    """Frozen: what a caller, which kept its reservoir until now, has after the child's end."""
+    """Final rules: returns gas after the child's end to a caller that kept its reservoir."""
     used = child.message.reservoir - child.reservoir + child.spilled
     reach("state gas: F frame ends with less than nothing used", used < 0)
     reach("state gas: failed child leaves a reservoir", child.error and parent.reservoir)
@@ -164,7 +166,7 @@ def return_gas(parent: Frame | Purse, child: Frame) -> None:
 
 
 def merge_gas_of_april(parent: Frame, child: Frame) -> None:
-    """April: the same for a caller that handed its reservoir over."""
+    """April: the same for a caller that passed on its reservoir."""
     parent.gas_left += child.gas_left
     parent.regular += child.regular
     if child.error is None:
@@ -174,7 +176,7 @@ def merge_gas_of_april(parent: Frame, child: Frame) -> None:
         reach("state gas: S waiting credit is applied", child.pending and parent.state)
         credit(parent, child.pending)
     else:
-        # `applied` is already taken off `state`: the fault that archives of April expect.
+        # `applied` is already subtracted from `state`: archives of April expect this error.
         returned = child.state + child.reservoir - child.applied
         reach("state gas: S fault: a credit is lost", child.applied)
         reach("state gas: failed child leaves a reservoir", child.reservoir)
@@ -184,7 +186,7 @@ def merge_gas_of_april(parent: Frame, child: Frame) -> None:
 
 
 def merge(parent: Frame, child: Frame) -> None:
-    """Take over what a child left."""
+    """Returns the child's remaining gas to the parent."""
     if parent.block.numbers.frozen:
         return_gas(parent, child)
     else:

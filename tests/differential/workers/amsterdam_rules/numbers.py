@@ -1,4 +1,4 @@
-"""What the two rule sets of Amsterdam set differently: numbers, and one switch."""
+"""The numbers in which the two rule sets of Amsterdam differ, and one switch."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ ITEM_GAS = 2_000
 
 @dataclass(frozen=True)
 class Numbers:
-    """One rule set. Gas, but for bytes that a new thing adds to the state and sizes of code.
+    """The numbers of a rule set in gas, except sizes of new state and of code in bytes.
 
     ``frozen``: the rules as of August 2026; else those of April.
     """
@@ -45,7 +45,7 @@ class Numbers:
     delegation_bytes: int = 23
 
     def price(self, block_gas_limit: int) -> int:
-        """Gas of a byte of state in a block with this gas limit."""
+        """Returns the gas of a byte of state in a block with this gas limit."""
         if self.frozen:
             return 1_530
         raw = -(-block_gas_limit * 2_628_000 // (2 * 100 * 2**30))

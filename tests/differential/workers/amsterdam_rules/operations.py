@@ -1,4 +1,4 @@
-"""Opcodes that are new, that read accounts, and that read and write slots; the table of all."""
+"""New opcodes, and opcodes that read accounts or access slots; the table of all."""
 
 import sys
 from functools import partial
@@ -122,7 +122,7 @@ def sstore(frame: Frame) -> None:
 
 
 def count_refund(frame: Frame, original: int, current: int, new: int) -> None:
-    """What a change of a slot gives back, and takes again."""
+    """Counts the refund of a slot's change, which may be negative."""
     numbers = frame.block.numbers
     if original and current and not new:
         reach("slots: cleared")
@@ -154,14 +154,14 @@ def slotnum(frame: Frame) -> None:
 
 
 def immediate(frame: Frame) -> int:
-    """The byte behind the opcode; 0 behind the end."""
+    """Returns the byte after the opcode; 0 at the end of the code."""
     at = int(frame.pc) + 1
     reach("opcodes: immediate behind the end", at >= len(frame.code))
     return frame.code[at] if at < len(frame.code) else 0
 
 
 def depth_of(byte: int) -> int:
-    """The position that DUPN and SWAPN mean."""
+    """Returns the stack position that DUPN and SWAPN encode."""
     reach("opcodes: immediate refused", 90 < byte < 128)
     if 90 < byte < 128:
         raise InvalidOpcode(byte)
@@ -169,7 +169,7 @@ def depth_of(byte: int) -> int:
 
 
 def pair_of(byte: int) -> tuple[int, int]:
-    """The two positions below the top that EXCHANGE means."""
+    """Returns the two positions below the top that EXCHANGE encodes."""
     reach("opcodes: immediate refused", 81 < byte < 128)
     if 81 < byte < 128:
         raise InvalidOpcode(byte)
@@ -184,7 +184,7 @@ def require(frame: Frame, items: int) -> None:
 
 
 def exchange_items(frame: Frame, item: int, other: int) -> None:
-    """Exchange two positions; 1 is the top."""
+    """Exchanges two positions; 1 is the top."""
     stack = frame.stack
     require(frame, max(item, other))
     stack[-item], stack[-other] = stack[-other], stack[-item]
@@ -214,7 +214,7 @@ def exchange(frame: Frame) -> None:
 
 
 def jump(frame: Frame, mnemonic: str) -> None:
-    """The specification's own, which may go to the byte behind one of the three."""
+    """Runs the specification's jump, which may target the byte after DUPN, SWAPN or EXCHANGE."""
     op_implementation_of[mnemonic](frame)
     at = int(frame.pc)
     is_immediate = 0 < at < len(frame.code) and frame.code[at - 1] in (0xE6, 0xE7, 0xE8)
@@ -232,7 +232,7 @@ OPERATIONS |= {
 
 
 def install() -> None:
-    """Let the specification's own opcodes and precompiles pay here too."""
+    """Makes the specification's opcodes and precompiles charge gas by these rules."""
     frames.OPERATIONS.update(OPERATIONS)
     for name, module in list(sys.modules.items()):
         if name.startswith("ethereum.forks.bpo2.vm") and hasattr(module, "charge_gas"):

@@ -1,8 +1,8 @@
-"""How often each rule of Amsterdam was reached: the transcription says it where it applies one."""
+"""Counts how often the transcription applied each rule of Amsterdam."""
 
 from typing import Final
 
-# By what they are about. A rule of one set alone: S, of April; F, the frozen ones.
+# Rules by subject. S: a rule of April only; F: of the final rules only.
 RULES: Final = {
     "opcodes": (
         "DUPN", "SWAPN", "EXCHANGE", "SLOTNUM", "immediate refused", "immediate behind the end",
@@ -70,12 +70,12 @@ REACHED: Final = {f"{part}: {rule}": 0 for part, rules in RULES.items() for rule
 
 
 def reach(rule: str, when: object = True) -> None:
-    """A rule applies, if ``when``; it must be one of the list."""
+    """Counts a rule if ``when``. The rule must be in the list."""
     REACHED[rule] += bool(when)
 
 
 def taken() -> dict[str, int]:
-    """The counts since the last time."""
+    """Returns the counts since the last call."""
     found = dict(REACHED)
     REACHED.update(dict.fromkeys(REACHED, 0))
     return found

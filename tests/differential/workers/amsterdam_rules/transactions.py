@@ -1,4 +1,4 @@
-"""Transactions: what they cost before they run, authorizations, the first frame, the end."""
+"""Transactions: upfront costs, authorizations, the first frame, and the end."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -45,7 +45,7 @@ NOBODY = Address(bytes(20))
 
 @dataclass
 class Sums:
-    """What the transactions of a block have used so far."""
+    """The gas used by the transactions of a block so far."""
 
     regular: int = 0
     state: int = 0
@@ -54,7 +54,7 @@ class Sums:
 
 @dataclass
 class Outcome:
-    """What a transaction came to; gas of both dimensions as the block counts it."""
+    """The outcome of a transaction. Gas of both dimensions as the block counts it."""
 
     error: Exception | None
     output: bytes
@@ -67,7 +67,7 @@ class Outcome:
 
 @dataclass
 class Costs:
-    """What a transaction owes before it runs."""
+    """The costs of a transaction before it runs."""
 
     regular: int
     state: int
@@ -83,7 +83,7 @@ def authorizations_of(tx: Any) -> tuple[Any, ...]:
 
 
 def costs_of(block: Block, tx: Any, sender: Address) -> Costs:
-    """Intrinsic gas of both dimensions, and the floor."""
+    """Returns the intrinsic gas of both dimensions, and the floor."""
     numbers, is_creation = block.numbers, tx.to == Bytes0(b"")
     entries = access_list_of(tx)
     keys = sum(len(slots) for _, slots in entries)
@@ -111,7 +111,7 @@ def costs_of(block: Block, tx: Any, sender: Address) -> Costs:
 
 
 def check(block: Block, sums: Sums, tx: Any, costs: Costs) -> None:
-    """What must hold of the transaction and of its room in the block, or it is no part of it."""
+    """Raises InvalidBlock if the transaction is invalid or does not fit into the block."""
     gas, numbers = int(tx.gas), block.numbers
     refuse("F gas limit above the total cap", gas > numbers.most_gas)
     refuse("intrinsic gas too low", costs.regular + costs.state > gas)
@@ -129,7 +129,7 @@ def check(block: Block, sums: Sums, tx: Any, costs: Costs) -> None:
 
 
 def refuse(rule: str, when: bool) -> None:
-    """The transaction is invalid in the block."""
+    """Raises InvalidBlock with this rule if ``when``."""
     reach(f"transactions: {rule}", when)
     if when:
         raise InvalidBlock(rule)
@@ -137,7 +137,7 @@ def refuse(rule: str, when: bool) -> None:
 
 @dataclass
 class Run:
-    """A valid transaction while it runs."""
+    """A valid transaction during its execution."""
 
     block: Block
     tx: Any
@@ -158,7 +158,7 @@ class Run:
 
     @property
     def target(self) -> Address:
-        """The recipient, or where the contract will be."""
+        """Returns the recipient, or the address of the new contract."""
         if not self.is_creation:
             return self.tx.to
         nonce = get_account(self.block.state, self.sender).nonce - Uint(1)
@@ -167,7 +167,7 @@ class Run:
     # --- before the first frame ---
 
     def begin(self) -> None:
-        """Pay in front, count the nonce, and warm what is warm from the beginning."""
+        """Pays upfront, increments the nonce, and warms addresses."""
         state, tx = self.block.state, self.tx
         self.block.recorder.touch(self.sender)
         self.block.recorder.touch(self.block.coinbase)
@@ -181,7 +181,7 @@ class Run:
         self.warm |= {address for address, _ in access_list_of(tx)}
 
     def authorities(self) -> list[tuple[Any, Address]]:
-        """The authorizations whose signer is known, with it."""
+        """Returns the authorizations whose signer is known, with the signer."""
         found = []
         for item in authorizations_of(self.tx):
             if item.chain_id not in (self.block.chain_id, U256(0)) or item.nonce >= U64.MAX_VALUE:
@@ -194,7 +194,7 @@ class Run:
         return found
 
     def authorize(self) -> None:
-        """Set the delegations."""
+        """Applies the delegations."""
         state = self.block.state
         written = {self.sender} | ({self.tx.to} if self.tx.value else set())
         marked: set[Address] = set()
@@ -231,7 +231,7 @@ class Run:
             increment_nonce(state, authority)
 
     def mark(self, authority: Address, marked: set[Address]) -> None:
-        """Pay for the bytes of a delegation, once for each account."""
+        """Charges for the bytes of a delegation, once for each account."""
         reach("delegations: F delegation paid before", authority in marked)
         if authority not in marked:
             charge_state(self.purse, self.block.state_gas(self.block.numbers.delegation_bytes))
@@ -239,7 +239,7 @@ class Run:
             marked.add(authority)
 
     def arrive(self) -> tuple[int, Address | None]:
-        """Read the recipient and pay for it: state gas paid, and whom it delegates to."""
+        """Reads the recipient and charges for it. Returns the state gas paid, and the delegate."""
         block, target = self.block, self.target
         block.recorder.touch(target)
         paid, frozen = 0, block.numbers.frozen
@@ -265,7 +265,7 @@ class Run:
     # --- the frame ---
 
     def execute(self) -> None:
-        """Authorizations, recipient, and the first frame."""
+        """Processes authorizations, recipient, and the first frame."""
         state, start = self.block.state, self.purse.reservoir
         begin_transaction(state, self.transient)
         is_authorized = False
@@ -307,7 +307,7 @@ class Run:
                 self.purse.gas_left = Uint(0)
 
     def message(self, delegate: Address | None) -> Call:
-        """The message of the first frame."""
+        """Returns the message of the first frame."""
         tx, block = self.tx, self.block
         keys = {(address, slot) for address, slots in access_list_of(tx) for slot in slots}
         environment = TransactionEnvironment(
@@ -331,7 +331,9 @@ class Run:
     # --- the end ---
 
     def counted(self) -> tuple[int, int, int]:
-        """Gas that is left of both pots together, and what the block counts: regular and state."""
+        """Returns the remaining gas of both dimensions, and the regular and state gas that the
+        block counts.
+        """
         if self.block.numbers.frozen:
             left = int(self.purse.gas_left) + self.purse.reservoir
             state = self.state_at_start - self.purse.reservoir + self.purse.spilled
@@ -348,7 +350,7 @@ class Run:
         return left, self.costs.regular + frame.regular, used_state
 
     def destroyed_size(self, address: Address) -> int:
-        """Bytes of state that go with a contract that is destroyed (April)."""
+        """Returns the bytes of state that a destroyed contract frees (April)."""
         numbers, state = self.block.numbers, self.block.state
         trie = state._storage_tries.get(address)
         slots = 0 if trie is None else sum(1 for value in trie._data.values() if value)
@@ -356,7 +358,7 @@ class Run:
         return numbers.account_bytes + numbers.slot_bytes * slots + len(code)
 
     def finish(self) -> Outcome:
-        """Refund, fees, destroyed accounts."""
+        """Applies refund, fees and destroyed accounts."""
         left, regular, state_gas = self.counted()
         is_good = self.error is None and self.frame is not None
         counter = self.frame.refund_counter if is_good and self.frame else 0
@@ -384,7 +386,7 @@ class Run:
         )
 
     def note_costs(self, used: int, counter: int, regular: int) -> None:
-        """Which rules decide what is paid and counted."""
+        """Records which rules determine the paid and counted gas."""
         refund, floor = min(used // 5, counter), self.costs.floor
         reach("transactions: floor decides", used - refund < floor)
         is_alone = regular < floor <= used - refund

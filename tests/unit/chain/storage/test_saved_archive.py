@@ -26,7 +26,9 @@ BLOCKS = DEPTH + 30
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    """A running node with a snapshot of block 30 and the archive of the blocks below it."""
+    """Provides a running node with a snapshot of block 30 and the archive of the blocks
+    below it.
+    """
     home = Home(tmp_path / "data")
     node = home.open(**FEW)
     for nonce in range(40):

@@ -46,7 +46,7 @@ def snapshotter(node: Node) -> Snapshotter:
 
 
 def grown(home: Home, count: int = DEPTH + 10) -> Node:
-    """A chain of this many blocks; the first blocks have a payment each."""
+    """Returns a chain of this many blocks; the first blocks have a payment each."""
     node = home.open()
     for nonce in range(8):
         node.submit(payment(node, nonce))

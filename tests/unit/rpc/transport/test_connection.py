@@ -56,7 +56,7 @@ class Client:
         return int(first.split()[1]), fields, body
 
     async def result(self) -> Any:
-        """The result of the next answer."""
+        """Returns the result of the next answer."""
         status, _, body = await self.answer()
         assert status == 200
         return json.loads(body)["result"]
