@@ -1,8 +1,7 @@
-"""What the tests of the EIPs share: the forks around an EIP, and ways to run something under them.
+"""Shared by the tests of the EIPs: the forks around an EIP, and ways to run code under them.
 
-Code is given as text for the assembler (``"1 2 ADD"``) or as bytes. A chain that
-``chain_across`` makes has its genesis and block 1 under the fork before the EIP, and block 2 under
-the fork that brings it.
+Code is text for the assembler (``"1 2 ADD"``) or bytes. In a chain of ``chain_across``, the genesis
+and block 1 are under the fork before the EIP, and block 2 under the first fork with the EIP.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,7 +86,7 @@ def before_and_after(number: int) -> tuple[str, str]:
 
 
 def code_of(source: str | bytes) -> bytes:
-    """Bytes unchanged; text assembled."""
+    """Returns bytes unchanged; assembles text."""
     return assemble(source) if isinstance(source, str) else source
 
 
@@ -115,7 +114,7 @@ def run(
     accounts: Mapping[bytes, Mapping[str, Any]] | None = None,
     **block: Any,
 ) -> ExecutionResult:
-    """Call CONTRACT with this code from SENDER, without a transaction around it."""
+    """Calls CONTRACT with this code from SENDER, as a message without a transaction."""
     contract = {"code": source, "storage": storage, "balance": balance}
     evm = machine(fork, {**(accounts or {}), CONTRACT: contract}, **block)
     return evm.call(CONTRACT, data, sender=SENDER, gas=gas)
@@ -159,7 +158,7 @@ def sstores(fork: str, values: Sequence[int]) -> tuple[int, int]:
 
 
 def calling(mnemonic: str, address: bytes, *, value: int = 0, gas: int | str = "GAS") -> str:
-    """Text that calls an address without data, in any of the four ways."""
+    """Returns code that calls an address without data, in any of the four ways."""
     values = f"{value} " if mnemonic in ("CALL", "CALLCODE") else ""
     return f"0 0 0 0 {values}0x{address.hex()} {gas} {mnemonic}"
 
@@ -224,7 +223,7 @@ def chain_across(
     if fork_named(after).by_time:
         start = "Time24"
     elif after == "Paris":
-        start = "Diff20001"  # more than the genesis has, and less than it has with block 1
+        start = "Diff20001"  # more than the genesis has, less than block 1 brings
     accounts = {
         address.hex(): {**fields, "code": "0x" + code_of(fields.get("code", b"")).hex()}
         for address, fields in (alloc or {}).items()
@@ -289,7 +288,7 @@ def rewards(chain: Chain, count: int) -> list[int]:
 
 
 def bomb(fork: str, number: int) -> int:
-    """What the difficulty bomb adds to block ``number``.
+    """Returns the share of block ``number``'s difficulty that the difficulty bomb adds.
 
     The child comes so long after its parent that the rest of the difficulty stays the same.
     """

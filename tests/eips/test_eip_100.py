@@ -1,6 +1,6 @@
 """EIP-100: Difficulty adjustment to the mean block time including uncles.
 
-A block whose parent has uncles is one step more difficult, and a step takes nine seconds.
+A block whose parent has uncles is one step more difficult. A step is nine seconds.
 """
 
 import pytest
@@ -16,7 +16,7 @@ NEPHEW = replace(PARENT, ommers_hash=b"\x01" * 32)
 
 
 def steps(fork, parent, seconds):
-    """By how many 2048ths of its parent's the difficulty of a child moves."""
+    """Returns by how many 2048ths of the parent's difficulty that of a child changes."""
     header = child_header(fork, parent, seconds=seconds)
     assert header_refusal(fork, header, parent) is None
     return (header.difficulty - parent.difficulty) / 1_000

@@ -1,6 +1,6 @@
 """EIP-1014: Skinny CREATE2.
 
-A contract's address follows from creator, salt and init code, and not from a nonce.
+A contract's address depends on creator, salt and init code, not on a nonce.
 """
 
 from eth_utils import keccak

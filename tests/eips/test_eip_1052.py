@@ -1,6 +1,6 @@
 """EIP-1052: EXTCODEHASH opcode.
 
-The hash of an account's code is read without its code.
+EXTCODEHASH returns the hash of an account's code without reading the code.
 """
 
 import pytest

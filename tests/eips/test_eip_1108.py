@@ -1,6 +1,6 @@
 """EIP-1108: Reduce alt_bn128 precompile gas costs.
 
-Addition, multiplication and pairing on alt_bn128 cost less; their results stay.
+Addition, multiplication and pairing on alt_bn128 cost less. Their results do not change.
 """
 
 import pytest

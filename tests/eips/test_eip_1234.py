@@ -1,7 +1,6 @@
 """EIP-1234: Constantinople difficulty bomb delay and block reward adjustment.
 
-The difficulty bomb counts 5,000,000 blocks less than at first, and a miner gets 2 ether instead
-of 3.
+The difficulty bomb is delayed by 5,000,000 blocks in total, and a miner gets 2 ether instead of 3.
 """
 
 from .support import ETHER, before_and_after, bomb, chain_across, rewards

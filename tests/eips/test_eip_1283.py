@@ -1,6 +1,7 @@
 """EIP-1283: Net gas metering for SSTORE without dirty maps.
 
-SSTORE is charged by what the transaction changes in the end; in force in Constantinople only.
+The price of SSTORE depends on the transaction's net change of the slot. Only Constantinople has
+this EIP.
 """
 
 import pytest
@@ -13,8 +14,8 @@ BEFORE, AFTER = before_and_after(1283)
 @pytest.mark.parametrize(
     ("values", "gas", "refund"),
     [
-        # The table of test cases of the EIP: values of a slot (the first is the original one),
-        # gas of the SSTOREs alone, refund at the end.
+        # The EIP's table of test cases: values of a slot (the first is the original one), gas of
+        # the SSTOREs, refund.
         ((0, 0, 0), 400, 0),
         ((0, 0, 1), 20_200, 0),
         ((0, 1, 0), 20_200, 19_800),
@@ -49,7 +50,9 @@ def test_before_and_again_in_petersburg_each_write_counts_for_itself(values, gas
 
 
 def test_a_stipend_is_enough_to_write():
-    """Why Petersburg took it back: a callee with 2,300 gas can write to a slot written before."""
+    """Petersburg removed the EIP for this reason: with 2,300 gas a callee can write to a dirty
+    slot.
+    """
     source, storage = "0 0 SSTORE", {0: 0}
     assert run(BEFORE, source, gas=2_300, storage=storage).error == "out of gas"
     assert run(AFTER, source, gas=2_300, storage=storage).success

@@ -1,6 +1,6 @@
 """EIP-140: REVERT instruction.
 
-A contract can end with its changes undone, output given back and the rest of its gas kept.
+REVERT undoes the contract's changes, returns output and keeps the remaining gas.
 """
 
 from .support import CONTRACT, INVALID_OPCODE, SENDER, before_and_after, machine, run

@@ -1,6 +1,6 @@
 """EIP-150: Gas cost changes for IO-heavy operations.
 
-Opcodes that read the state cost more, and a call leaves one 64th of the gas with its caller.
+Opcodes that read the state cost more, and a caller keeps one 64th of its gas.
 """
 
 import pytest
@@ -42,7 +42,7 @@ def test_a_call_that_asks_for_too_much_gets_what_is_there_instead_of_failing():
 
 
 def test_a_call_keeps_one_64th_of_what_is_left():
-    """A callee that uses up everything leaves its caller a 64th."""
+    """A callee that uses all its gas leaves its caller a 64th."""
     hungry = {OTHER: {"code": "INVALID"}}
     source = calling("CALL", OTHER, gas=10**9) + " POP GAS"
     left = top(AFTER, source, accounts=hungry, gas=6_400_000 + 7 * 3 + 700)
@@ -50,7 +50,7 @@ def test_a_call_keeps_one_64th_of_what_is_left():
 
 
 def test_recursion_ends_for_lack_of_gas_long_before_the_depth_limit():
-    """A contract that calls itself with all its gas, and counts in slot 0."""
+    """The contract calls itself with all its gas, and counts the calls in slot 0."""
     recursing = f"0 SLOAD 1 ADD 0 SSTORE {calling('CALL', CONTRACT, gas='2000 GAS SUB')}"
     depths = {}
     for fork in (BEFORE, AFTER):

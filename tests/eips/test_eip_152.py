@@ -1,6 +1,6 @@
 """EIP-152: BLAKE2 compression function F.
 
-A precompile at address 9 runs rounds of BLAKE2b's compression, for one gas each.
+A precompile at address 9 runs rounds of BLAKE2b's compression for 1 gas each.
 """
 
 from hashlib import blake2b

@@ -1,6 +1,6 @@
 """EIP-155: Simple replay attack protection.
 
-A signature may bind the chain id, and is then good on that chain only.
+A signature may contain the chain id. It is then valid on that chain only.
 """
 
 from fastevm import Transaction

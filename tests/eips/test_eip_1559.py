@@ -1,7 +1,7 @@
 """EIP-1559: Fee market change for ETH 1.0 chain.
 
-Each block has a base fee that follows its parent's use of gas and is burned; a transaction of type
-2 says the most that it pays, and what of it the miner gets.
+Each block has a base fee, which depends on its parent's gas used and is burned. A transaction of
+type 2 has a fee cap and a tip for the miner.
 """
 
 import pytest

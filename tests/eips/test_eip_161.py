@@ -1,7 +1,7 @@
 """EIP-161: State trie clearing (in the place of EIP-158).
 
-An empty account that a transaction touches is deleted, a call without value creates none and pays
-for none, and a contract begins with nonce 1.
+An empty account that a transaction touches is deleted. A call without value creates no account and
+does not pay for one. A contract begins with nonce 1.
 """
 
 from .support import CONTRACT, OTHER, SENDER, before_and_after, calling, cost, machine

@@ -1,6 +1,6 @@
 """EIP-1884: Repricing for trie-size-dependent opcodes.
 
-SLOAD, BALANCE and EXTCODEHASH cost more, and SELFBALANCE reads the own balance for little.
+SLOAD, BALANCE and EXTCODEHASH cost more. SELFBALANCE reads the contract's own balance for 5 gas.
 """
 
 import pytest

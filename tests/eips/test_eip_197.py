@@ -1,6 +1,6 @@
 """EIP-197: Pairing check on the curve alt_bn128.
 
-A precompile at address 8 tells whether a product of pairings is one.
+A precompile at address 8 checks whether a product of pairings is 1.
 """
 
 import pytest

@@ -1,6 +1,6 @@
 """EIP-198: Big integer modular exponentiation.
 
-A precompile at address 5 computes powers modulo a number, for numbers of any length.
+A precompile at address 5 computes modular powers of numbers of any length.
 """
 
 import pytest

@@ -1,7 +1,7 @@
 """EIP-2: Homestead hard-fork changes.
 
-Creation costs 53,000 gas and fails when it cannot pay for its code, a signature with a high s is
-refused, and the difficulty follows the block time in steps of ten seconds.
+A creation costs 53,000 gas and fails if it cannot pay for its code. A signature with a high s is
+invalid. The difficulty changes in steps of ten seconds of block time.
 """
 
 import rlp

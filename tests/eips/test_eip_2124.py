@@ -1,6 +1,6 @@
 """EIP-2124: Fork identifier for chain compatibility checks.
 
-A node announces a checksum over the forks that it has passed, and the fork that it expects next.
+A node announces a checksum of its past forks, and its next fork.
 """
 
 import pytest

@@ -1,6 +1,6 @@
 """EIP-214: STATICCALL.
 
-A contract can call another one that must not change anything; a change fails the callee.
+STATICCALL calls a contract that must not change state; a change makes the call fail.
 """
 
 import pytest

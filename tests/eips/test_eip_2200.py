@@ -1,6 +1,7 @@
 """EIP-2200: Structured definitions for net gas metering.
 
-SSTORE is charged by what the transaction changes in the end, and fails with 2,300 gas or less.
+The price of SSTORE depends on the transaction's net change of the slot. SSTORE fails with 2,300 gas
+or less.
 """
 
 import pytest
@@ -13,8 +14,8 @@ BEFORE, AFTER = before_and_after(2200)
 @pytest.mark.parametrize(
     ("values", "gas", "refund"),
     [
-        # The table of test cases of the EIP without its pushes: values of a slot (the first is the
-        # original one), gas of the SSTOREs alone, refund at the end.
+        # The EIP's table of test cases without its pushes: values of a slot (the first is the
+        # original one), gas of the SSTOREs, refund.
         ((0, 0, 0), 1_600, 0),
         ((0, 0, 1), 20_800, 0),
         ((0, 1, 0), 20_800, 19_200),
@@ -40,7 +41,7 @@ def test_the_cases_of_the_eip(values, gas, refund):
 
 
 def test_a_stipend_is_not_enough_to_write_at_any_price():
-    """A write that changes nothing costs 800, and still fails with 2,300 gas left."""
+    """A write that changes nothing costs 800 gas, and still fails with 2,300 gas left."""
     source = "0 0 SSTORE"
     assert run(AFTER, source, gas=6 + 2_300).error == "out of gas"
     assert run(AFTER, source, gas=6 + 2_301).gas_used == 6 + 800

@@ -1,6 +1,7 @@
 """EIP-2565: ModExp gas cost.
 
-Modular exponentiation is priced closer to its work: by words squared, over 3, and 200 at least.
+The price of modular exponentiation is closer to its work: words squared, divided by 3, at least 200
+gas.
 """
 
 import pytest

@@ -1,6 +1,7 @@
 """EIP-2718: Typed transaction envelope.
 
-A transaction may be a type byte and a payload, and so may its receipt and its place in the block.
+A transaction may be a type byte and a payload, and so may its receipt. Blocks contain it as a byte
+string.
 """
 
 import pytest

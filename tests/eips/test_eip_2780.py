@@ -1,7 +1,8 @@
 """EIP-2780: Resource-based intrinsic transaction gas.
 
-A transaction pays for the accounts that it touches: 12,000 for itself, 3,000 for another recipient,
-6,000 for value, 12,000 for a creation. What depends on the state is paid before the first frame.
+A transaction pays for the accounts that it accesses: 12,000 gas for itself, 3,000 for another
+recipient, 6,000 for value, 12,000 for a creation. Costs that depend on the state are charged before
+the first frame.
 """
 
 import pytest

@@ -1,6 +1,6 @@
 """EIP-2935: Serve historical block hashes from state.
 
-A contract serves the hashes of the last 8,191 blocks; BLOCKHASH reaches 256 as before.
+A contract serves the hashes of the last 8,191 blocks. BLOCKHASH still serves 256.
 """
 
 from fastevm.chain.system_contracts import HISTORY_STORAGE, HISTORY_STORAGE_CODE

@@ -1,7 +1,7 @@
 """EIP-3529: Reduction in refunds.
 
-SELFDESTRUCT gives nothing back, clearing a slot 4,800 instead of 15,000, and at most a fifth of the
-gas used is given back instead of half.
+SELFDESTRUCT has no refund, clearing a slot refunds 4,800 instead of 15,000 gas, and at most a fifth
+of the gas used is refunded instead of half.
 """
 
 import pytest
@@ -30,8 +30,8 @@ def test_a_smaller_share_of_the_gas_used_is_given_back(fork, share, refund):
 @pytest.mark.parametrize(
     ("values", "gas", "refund"),
     [
-        # The table of test cases of the EIP without its pushes: values of a slot (the first is the
-        # original one), gas of the SSTOREs alone, refund at the end.
+        # The EIP's table of test cases without its pushes: values of a slot (the first is the
+        # original one), gas of the SSTOREs, refund.
         ((0, 0, 0), 200, 0),
         ((0, 0, 1), 20_100, 0),
         ((0, 1, 0), 20_100, 19_900),
@@ -64,6 +64,6 @@ def test_flipping_a_slot_back_and_forth_earns_nothing(original):
 
 
 def test_filling_a_slot_for_a_later_refund_no_longer_pays():
-    """Gas tokens wrote a slot for 20,000 when gas was cheap and cleared it when it was dear."""
+    """Gas tokens wrote a slot for 20,000 gas at a low gas price, and cleared it at a high one."""
     assert sstores(BEFORE, (1, 0))[1] > sstores(BEFORE, (1, 0))[0]
     assert sstores(AFTER, (1, 0)) == (2_900, 4_800)

@@ -1,6 +1,6 @@
 """EIP-3675: Upgrade consensus to proof of stake.
 
-From a total difficulty on, blocks have no difficulty, no uncles and no reward.
+After the terminal total difficulty, blocks have no difficulty, no uncles and no reward.
 """
 
 from fastevm.core.spec.activation import MAINNET

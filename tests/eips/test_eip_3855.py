@@ -1,6 +1,6 @@
 """EIP-3855: PUSH0 instruction.
 
-A zero is pushed with one byte of code and for 2 gas.
+PUSH0 pushes a zero with one byte of code, for 2 gas.
 """
 
 from .support import INVALID_OPCODE, assemble, before_and_after, cost, run, top

@@ -1,6 +1,6 @@
 """EIP-4399: Supplant DIFFICULTY with PREVRANDAO.
 
-Opcode 0x44 gives the beacon chain's randomness, which the header holds in place of the mix hash.
+Opcode 0x44 returns the beacon chain's randomness, which replaces the mix hash in the header.
 """
 
 from .support import CONTRACT, before_and_after, chain_across, cost, grow, payment, top

@@ -1,6 +1,6 @@
 """EIP-4788: Beacon block root in the EVM.
 
-A header holds the root of the parent beacon block, and a contract serves the last 8,191 of them.
+A header has the root of the parent beacon block. A contract serves the last 8,191 roots.
 """
 
 from fastevm.chain.system_contracts import BEACON_ROOTS, BEACON_ROOTS_CODE

@@ -1,7 +1,7 @@
 """EIP-4844: Shard blob transactions.
 
-A transaction of type 3 carries blobs by their hashes; blob gas has its own limit, target and fee,
-contracts read the hashes, and a precompile checks a point of a blob.
+A transaction of type 3 has the versioned hashes of blobs. Blob gas has a separate limit, target and
+fee. Contracts can read the hashes, and a precompile verifies a point of a blob.
 """
 
 from hashlib import sha256
@@ -82,7 +82,7 @@ def test_the_blob_fee_follows_the_excess(excess, fee):
 
 
 def test_a_precompile_checks_a_point_of_a_blob():
-    """The blob of zeros: its commitment and every proof are the point at infinity."""
+    """For the blob of zeros, the commitment and every proof are the point at infinity."""
     infinity = b"\xc0" + bytes(47)
     digest = b"\x01" + sha256(infinity).digest()[1:]
     data = digest + (5).to_bytes(32, "big") + bytes(32) + infinity + infinity

@@ -1,6 +1,6 @@
 """EIP-4895: Beacon chain push withdrawals as operations.
 
-A block holds a list of withdrawals, which credits their amounts in gwei without a transaction.
+A block has a list of withdrawals, whose amounts in gwei are credited without a transaction.
 """
 
 from fastevm.core.execution.types import EMPTY_ROOT, Withdrawal

@@ -9,7 +9,7 @@ from fastevm.core.execution.block.requests import DEPOSIT_TOPIC
 
 from .support import build, chain_across, payment
 
-DEPOSIT_CONTRACT = bytes(20)  # where the chains of these tests have it
+DEPOSIT_CONTRACT = bytes(20)  # its address on the chains of these tests
 PARTS = (b"\x01" * 48, b"\x02" * 32, b"\x03" * 8, b"\x04" * 96, b"\x05" * 8)
 EVENT = encode(["bytes"] * 5, PARTS)
 # Logs its call data under the topic of deposits.

@@ -1,6 +1,6 @@
 """EIP-649: Metropolis difficulty bomb delay and block reward reduction.
 
-The difficulty bomb counts 3,000,000 blocks less, and a miner gets 3 ether instead of 5.
+The difficulty bomb is delayed by 3,000,000 blocks, and a miner gets 3 ether instead of 5.
 """
 
 from .support import ETHER, before_and_after, bomb, chain_across, rewards

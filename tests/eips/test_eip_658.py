@@ -1,6 +1,6 @@
 """EIP-658: Transaction status in receipts.
 
-A receipt holds 1 for success and 0 for failure instead of the state root after its transaction.
+A receipt has the status 1 for success or 0 for failure instead of a state root.
 """
 
 from .support import CONTRACT, chain_across, grow, payment

@@ -1,6 +1,6 @@
 """EIP-7: DELEGATECALL.
 
-A contract runs the code of another one on its own storage, with its own caller and value.
+DELEGATECALL runs another contract's code with the caller's storage, sender and value.
 """
 
 from .support import (
@@ -20,7 +20,7 @@ LIBRARY = {OTHER: {"code": "CALLER 0 SSTORE CALLVALUE 1 SSTORE"}}
 
 
 def written(fork, mnemonic):
-    """Caller and value as the library sees them in the storage of CONTRACT."""
+    """Returns caller and value as the library sees them, from the storage of CONTRACT."""
     evm = machine(fork, {**LIBRARY, CONTRACT: {"code": calling(mnemonic, OTHER, gas=100_000)}})
     result = evm.transact(CONTRACT, sender=SENDER, value=5)
     assert result.success, result.error

@@ -1,6 +1,6 @@
 """EIP-7002: Execution layer triggerable withdrawals.
 
-A contract takes requests for withdrawals of validators, and each block takes up to 16 out of it.
+A contract queues withdrawal requests of validators. Each block removes up to 16.
 """
 
 from fastevm.chain.system_contracts import WITHDRAWAL_REQUESTS, WITHDRAWAL_REQUESTS_CODE

@@ -1,7 +1,6 @@
 """EIP-7251: Increase the MAX_EFFECTIVE_BALANCE.
 
-A contract takes requests for consolidations of validators, and each block takes up to two out of
-it.
+A contract queues consolidation requests of validators. Each block removes up to two.
 """
 
 from fastevm.chain.system_contracts import CONSOLIDATION_REQUESTS, CONSOLIDATION_REQUESTS_CODE

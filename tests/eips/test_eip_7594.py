@@ -1,6 +1,6 @@
 """EIP-7594: PeerDAS - Peer Data Availability Sampling.
 
-A transaction carries at most six blobs, though a block holds more.
+A transaction has at most six blobs, although a block may have more.
 """
 
 from .support import BLOB_GAS, before_and_after, blob_payment, chain_across, grow, refusal

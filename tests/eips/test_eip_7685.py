@@ -1,6 +1,6 @@
 """EIP-7685: General purpose execution layer requests.
 
-A block has requests to the consensus layer, each with its type first, and its header their hash.
+A block has requests to the consensus layer, each with a type byte. The header has their hash.
 """
 
 from hashlib import sha256

@@ -1,7 +1,7 @@
 """EIP-7691: Blob throughput increase.
 
-A block holds at most 9 blobs instead of 6, its target is 6 instead of 3, and the blob fee moves
-by that.
+A block has at most 9 blobs instead of 6, and a target of 6 instead of 3. The blob fee changes
+accordingly.
 """
 
 import pytest
@@ -42,7 +42,9 @@ def test_the_target_is_twice_as_high(used, before, after):
 
 
 def test_the_fee_rises_by_less_than_it_falls():
-    """A full block moved it by an eighth as an empty one did; now they move it by 8 % and 15 %."""
+    """Before, a full and an empty block changed the fee by 1/8 each. Now a full one raises it by 8
+    % and an empty one lowers it by 15 %.
+    """
 
     def moved(fork, blobs):
         """Returns the factor by which so many blobs over (or under) the target move the fee."""

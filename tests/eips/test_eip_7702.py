@@ -1,6 +1,6 @@
 """EIP-7702: Set Code for EOAs.
 
-A transaction of type 4 lets accounts that signed for it run the code of a contract as their own.
+With a transaction of type 4, accounts that signed an authorization run the code of a contract.
 """
 
 from fastevm import Transaction

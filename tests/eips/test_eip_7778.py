@@ -10,7 +10,9 @@ CLEARING = {CONTRACT: {"code": "0 0 SSTORE", "storage": {"0x0": "0x1"}}}
 
 
 def used(blocks: int) -> tuple[int, int]:
-    """Gas of the header and of the receipt of a block that clears a slot, after so many others."""
+    """Returns the gas in header and receipt of a block that clears a slot, after ``blocks``
+    others.
+    """
     chain = chain_across(7778, CLEARING)
     for _ in range(blocks):
         grow(chain)

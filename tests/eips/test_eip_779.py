@@ -1,7 +1,7 @@
 """EIP-779: Hardfork meta: DAO fork.
 
-One block moves the ether of the DAO to a refund contract, and ten blocks carry a mark; no rule of
-execution changes.
+One block moves the ether of the DAO to a refund contract, and ten blocks have fixed extra data. No
+execution rule changes.
 """
 
 from fastevm.chain.dao_fork import DRAINED_ACCOUNTS, REFUND_CONTRACT, apply_dao_fork

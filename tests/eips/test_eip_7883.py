@@ -1,6 +1,6 @@
 """EIP-7883: ModExp Gas Cost Increase.
 
-Modular exponentiation costs 500 gas at least, three times as much as before, and twice that for
+Modular exponentiation costs at least 500 gas, three times as much as before, and twice that for
 operands or exponents of more than 32 bytes.
 """
 

@@ -1,6 +1,6 @@
 """EIP-7892: Blob Parameter Only Hardforks.
 
-A chain changes how many blobs its blocks hold with an entry of its configuration, and nothing else.
+A chain changes the number of blobs per block with an entry of its configuration only.
 """
 
 import pytest

@@ -1,7 +1,7 @@
 """EIP-7910: eth_config JSON-RPC Method.
 
-A node tells which fork it runs and which one comes next, with blobs, precompiles, system contracts
-and fork identifiers.
+A node returns its current and next fork, with blobs, precompiles, system contracts and fork
+identifiers.
 """
 
 from types import SimpleNamespace

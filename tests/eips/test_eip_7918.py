@@ -30,7 +30,7 @@ def test_where_blobs_cost_more_than_execution_nothing_changes():
 
 
 def test_the_bound_is_8192_gas_of_execution_for_a_blob():
-    """13 wei for each of 131,072 blob gas are 208 wei for each of 8,192 gas."""
+    """13 wei for each of 131,072 blob gas equals 208 wei for each of 8,192 gas."""
     assert [excess(AFTER, base_fee, 0) for base_fee in (208, 209)] == [94, 100]
     assert [excess(BEFORE, base_fee, 0) for base_fee in (208, 209)] == [94, 94]
 

@@ -85,7 +85,7 @@ def running(source: str, *, gas: int = GAS, alloc: Any = None, **contract: Any) 
 
 
 def slots(changes: Mapping[int, Mapping[int, int]]) -> tuple[SlotChanges, ...]:
-    """Slot -> index -> value as a list has them."""
+    """Returns slot -> index -> value in the form of a list."""
     return tuple(
         SlotChanges(key, tuple(NumberChange(at, value) for at, value in values.items()))
         for key, values in changes.items()
@@ -157,7 +157,7 @@ def test_a_wrong_list_is_refused_for_its_account_and_slot(
 
 def test_the_gas_limit_bounds_the_items() -> None:
     chain = chain_with()
-    contracts = len(recorded())  # those of the system, none of which reads a slot here
+    contracts = len(recorded())  # the system contracts, which read no slot here
     assert build(chain, gas_limit=2_000 * contracts)[0].access_list is not None
     with pytest.raises(InvalidBlock, match=f"at most {contracts - 1} items, found {contracts}"):
         build(chain, gas_limit=2_000 * contracts - 1)
@@ -210,7 +210,7 @@ def test_a_called_account_is_in_the_list(mnemonic: str) -> None:
 
 
 def gas_used(source: str, alloc: Mapping[bytes, Mapping[str, Any]] | None = None) -> int:
-    """Of a transaction that calls CONTRACT with this code."""
+    """Returns the gas of a transaction that calls CONTRACT with this code."""
     chain = chain_with({CONTRACT: {"code": source}, **(alloc or {})})
     block, _ = build(chain, transactions=[payment(0, value=0, to=CONTRACT, gas_limit=GAS)])
     chain.add(block)

@@ -12,7 +12,7 @@ MEGABYTE = 2**20
 def block_of(chain, nonce, size):
     """Returns a child of the head whose encoding has exactly this many bytes."""
     sizes = [MEGABYTE] * 7 + [size - 7 * MEGABYTE - 2_000]
-    for _ in range(2):  # the second time without the bytes that were too few or too many
+    for _ in range(2):  # the second time with the size corrected
         block = build(
             chain,
             transactions=[

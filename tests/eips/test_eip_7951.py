@@ -1,6 +1,6 @@
 """EIP-7951: Precompile for secp256r1 Curve Support.
 
-A precompile at address 0x100 checks signatures on the curve that phones and passkeys use.
+A precompile at address 0x100 verifies signatures on secp256r1, the curve of passkeys.
 """
 
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, derive_private_key
@@ -15,7 +15,7 @@ DIGEST = b"\x0d" * 32
 
 
 def signature():
-    """Digest, r, s and public key in a row."""
+    """Returns digest, r, s and public key, concatenated."""
     key = derive_private_key(7, SECP256R1())
     r, s = decode_dss_signature(key.sign(DIGEST, ECDSA(Prehashed(SHA256()))))
     public = key.public_key().public_numbers()

@@ -1,6 +1,6 @@
 """EIP-7981: Increase access list cost.
 
-The bytes of an access list cost 64 gas each besides their access, and they count in the floor.
+The bytes of an access list cost 64 gas each in addition to their access, and count in the floor.
 """
 
 import pytest

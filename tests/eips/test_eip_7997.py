@@ -1,7 +1,7 @@
 """EIP-7997: Deterministic factory contract.
 
-It is an agreement about genesis files: no rule of execution follows from it, and no client puts the
-contract there at the fork.
+The EIP concerns genesis files: it changes no execution rule, and no client deploys the contract at
+the fork.
 """
 
 from fastevm.core.spec import amsterdam

@@ -1,6 +1,7 @@
 """EIP-8038: State-access gas cost update.
 
-Cold accounts cost 3,000, writes to accounts 9,000 and to slots 10,000; refunds follow.
+Cold accounts cost 3,000 gas, writes to accounts 9,000 and to slots 10,000. Refunds change
+accordingly.
 """
 
 import pytest

@@ -1,6 +1,6 @@
 """EIP-8134: Hardfork Meta: BPO1.
 
-A block holds at most 15 blobs instead of 9, and its target is 10 instead of 6.
+A block has at most 15 blobs instead of 9, and a target of 10 instead of 6.
 """
 
 import pytest
@@ -33,7 +33,9 @@ def test_a_block_holds_more_blobs():
 
 
 def test_the_target_rises():
-    """While blobs cost more than execution, which bounds the fall of their fee."""
+    """Blobs cost more than execution here, because the price of execution limits the fall of the
+    fee.
+    """
     for used, before, after in ((6, 100, 96), (10, 104, 100)):
         parent = header_with_blobs(100, used, base_fee=1)
         found = [child_header(fork, parent).excess_blob_gas / BLOB_GAS for fork in (BEFORE, AFTER)]

@@ -1,6 +1,6 @@
 """EIP-8135: Hardfork Meta: BPO2.
 
-A block holds at most 21 blobs instead of 15, and its target is 14 instead of 10.
+A block has at most 21 blobs instead of 15, and a target of 14 instead of 10.
 """
 
 import pytest
@@ -33,7 +33,9 @@ def test_a_block_holds_more_blobs():
 
 
 def test_the_target_rises():
-    """While blobs cost more than execution, which bounds the fall of their fee."""
+    """Blobs cost more than execution here, because the price of execution limits the fall of the
+    fee.
+    """
     for used, before, after in ((10, 100, 96), (14, 104, 100)):
         parent = header_with_blobs(100, used, base_fee=1)
         found = [child_header(fork, parent).excess_blob_gas / BLOB_GAS for fork in (BEFORE, AFTER)]

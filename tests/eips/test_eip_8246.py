@@ -1,6 +1,7 @@
 """EIP-8246: Remove SELFDESTRUCT burn.
 
-A contract that destroys itself to itself keeps its balance, and loses nonce, code and storage.
+A contract that self-destructs with itself as beneficiary keeps its balance, and loses nonce, code
+and storage.
 """
 
 from fastevm import Transaction

@@ -1,6 +1,6 @@
 """EIP-8282: Builder execution requests.
 
-Two more contracts end a block with requests: deposits and exits of builders.
+Two more system contracts add requests at the end of a block: deposits and exits of builders.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Every EIP that a fork lists has its file here, which begins with its number and its title."""
+"""Tests that every EIP of a fork has a file here, which begins with its number and title."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""All kinds of attack on one node at the same time: ``python -m tests.faults.all_attacks``.
+"""Runs all kinds of attack on a node at the same time: ``python -m tests.faults.all_attacks``.
 
 ``--target node`` attacks a node with the default options, ``--target op`` a follower of an OP-stack
 chain whose feed lies. Greedy clients repeat endless calls, senders fill slices with one long
@@ -66,15 +66,15 @@ DRAINERS: Final = range(13, 19)
 BLOB_SENDERS: Final = range(19, 23)
 HONEST: Final = range(24, 28)
 HONEST_EVERY: Final = 0.12  # seconds between two transfers
-ASK_EVERY: Final = 0.05  # seconds between two questions of a kind
+ASK_EVERY: Final = 0.05  # seconds between two requests of a kind
 TIMER_SECONDS: Final = 0.01
 RETRY_SECONDS: Final = 0.2
 SAMPLE_SECONDS: Final = 0.5
-START_SECONDS: Final = 3.0  # until all attackers are busy
+START_SECONDS: Final = 3.0  # seconds until all attackers are running
 DRAIN_SECONDS: Final = 60.0
 ANSWER_SECONDS: Final = 60.0
-LIE_EVERY: Final = 20.0  # seconds between two false slices of the feed
-LIE_LASTS: Final = 6.0  # seconds until the slices of another block are served
+LIE_EVERY: Final = 20.0  # seconds between two false slices
+LIE_LASTS: Final = 6.0  # seconds until slices of another block are served
 EARLY_EVERY: Final = 0.5
 HOSTILE_RATE: Final = 5.0  # attacks per second
 FLOOD_FRAMES: Final = 200_000
@@ -90,7 +90,7 @@ LONG_GAS: Final = 16_700_000
 POINT_AT_INFINITY: Final = b"\xc0" + bytes(47)  # commits to a blob of zeros, and proves it
 EMPTY_CALL: Final = {"to": "0x" + "00" * 19 + "ee"}
 
-# Name, group and figure of the report, limit in milliseconds, or in MiB.
+# name, group and figure of the report; limit in milliseconds or MiB
 AIMS: Final = (
     ("eth_blockNumber of another client, p99", "eth_blockNumber", "p99", 20.0),
     ("eth_call of another client, p99", "eth_call", "p99", 100.0),
@@ -168,7 +168,7 @@ def read(plan: Plan) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Transfers:
-    """Transfers of an honest client. Times are seconds of the same clock."""
+    """Transfers of an honest client. All times are seconds of the same clock."""
 
     sent: dict[str, float] = field(default_factory=dict)
     visible: dict[str, float] = field(default_factory=dict)
@@ -176,7 +176,7 @@ class Transfers:
 
 
 class Client:
-    """An HTTP client of an address of the loopback network."""
+    """An HTTP client at an address of the loopback network."""
 
     def __init__(self, session: aiohttp.ClientSession, port: int) -> None:
         self.session, self.url = session, f"http://{HOST}:{port}"
@@ -269,7 +269,7 @@ def transfer_to_both(plan: Plan) -> tuple[Transfers, Transfers]:
 
 
 def watch_timer(plan: Plan) -> list[float]:
-    """Returns by how many seconds a timer of another process was late: the machine's part."""
+    """Returns by how many seconds a timer of another process was late, because of the machine."""
 
     async def tick() -> list[float]:
         late: list[float] = []
@@ -309,7 +309,7 @@ def _count(counts: dict[str, int], name: str) -> None:
 
 
 async def next_nonce(client: Client, who: int) -> int:
-    """Returns the next nonce of an account, which the node may need several attempts to give."""
+    """Returns the next nonce of an account. Repeats the request if the node does not answer."""
     address = "0x" + dev_accounts(ACCOUNTS)[who].address.hex()
     while True:
         with suppress(RpcRefusal, OSError, TimeoutError):
@@ -335,7 +335,7 @@ async def send_long(client: Client, who: int, offers: Offers) -> None:
 
 
 async def bid_low(client: Client, who: int, offers: Offers) -> None:
-    """Offers transactions with gaps or below the base fee, at every nonce, again and again."""
+    """Repeatedly offers transactions with nonce gaps or below the base fee."""
     for round_number in range(10**6):
         first = await next_nonce(client, who)
         for nonce in range(first, first + 64):
@@ -349,7 +349,9 @@ async def bid_low(client: Client, who: int, offers: Offers) -> None:
 
 
 async def drain(client: Client, who: int, offers: Offers) -> None:
-    """Queues rich transactions behind a gap, then closes it with one that takes the balance."""
+    """Queues valid transactions behind a nonce gap, then closes the gap with one that takes the
+    balance.
+    """
     address = dev_accounts(ACCOUNTS)[who].address
     for _ in range(10**6):
         first = await next_nonce(client, who)
@@ -366,7 +368,7 @@ async def drain(client: Client, who: int, offers: Offers) -> None:
 
 
 async def send_blobs(client: Client, who: int, offers: Offers) -> None:
-    """Offers blobs for 2 wei."""
+    """Offers blob transactions with a fee of 2 wei."""
     hashes = [b"\x01" + sha256(POINT_AT_INFINITY).digest()[1:]]
     sidecar = BlobSidecar(1, (bytes(131_072),), (POINT_AT_INFINITY,), (POINT_AT_INFINITY,) * 128)
     for number in range(10**6):
@@ -405,7 +407,7 @@ def send_hostile(plan: Plan) -> Offers:
 
 
 def send_frames(plan: Plan) -> dict[str, int]:
-    """Runs the attacks on the event loop and memory. Returns how often which was tried."""
+    """Runs the attacks on the event loop and memory. Returns how often each was tried."""
     if "sockets" not in plan.kinds:
         return {}
     thread = LoopThread()
@@ -432,9 +434,9 @@ async def _until(plan: Plan, tasks: Sequence[asyncio.Task[None]]) -> None:
 
 
 async def flood(port: int) -> None:
-    """Sends empty and one-byte fragments of one message, again after the node ended it.
+    """Sends empty and one-byte fragments of one message, repeatedly.
 
-    Every other time they do not wait for the answer to the handshake.
+    Every second time it does not wait for the answer to the handshake.
     """
     fragments = (frame(b"", opcode=0, is_last=False) + frame(b"x", opcode=0, is_last=False)) * 512
     for number in range(10**9):
@@ -454,7 +456,7 @@ async def flood(port: int) -> None:
 
 
 async def idle(port: int) -> None:
-    """Keeps connections open that say nothing."""
+    """Keeps idle connections open."""
     writers: list[asyncio.StreamWriter] = []
     try:
         while True:
@@ -470,10 +472,10 @@ async def idle(port: int) -> None:
 
 
 class LyingFeed:
-    """Passes a builder's feed on, and adds what an attacker who controls it could send.
+    """Forwards a builder's feed, and adds what an attacker who controls it could send.
 
-    Slices of blocks far ahead and megabytes of garbage come all the time. A slice with a deposit of
-    2^62 gas comes every `LIE_EVERY` seconds: the follower must drop what it has of that block.
+    Always sends slices of blocks far ahead and megabytes of garbage. Every `LIE_EVERY` seconds it
+    sends a slice with a deposit of 2^62 gas, at which the follower must drop that block.
     """
 
     def __init__(self, thread: LoopThread, url: str) -> None:
@@ -568,7 +570,7 @@ class AllAttacks:
         self.stack.close()
 
     def run(self, seconds: float, connections: int, kinds: frozenset[str]) -> dict[str, Any]:
-        """Attacks for so long, then verifies. Returns the report."""
+        """Attacks for this many seconds, then verifies. Returns the report."""
         bodies = greedy_bodies(connections) if "calls" in kinds else []
         context = multiprocessing.get_context("spawn")
         greedy = context.Process(target=attack, args=(self.target.port, bodies), daemon=True)
@@ -579,7 +581,7 @@ class AllAttacks:
             jobs: tuple[Callable[[Plan], Any], ...] = (
                 read, transfer_to_both, watch_timer, send_hostile, send_frames,
             )  # fmt: skip
-            list(processes.map(imported, jobs))  # on a busy machine it takes seconds
+            list(processes.map(imported, jobs))  # importing takes seconds on a busy machine
             begin = time.monotonic() + START_SECONDS
             plan = Plan(self.target.port, self.quiet.port, begin, begin + seconds, kinds)
             results = [processes.submit(job, plan) for job in jobs]
@@ -705,7 +707,7 @@ class AllAttacks:
         if self._is_sealed(tx_hash):
             return "sealed"
         status = self.builder.ask("base_transactionStatus", tx_hash)
-        if self._is_sealed(tx_hash):  # meanwhile
+        if self._is_sealed(tx_hash):  # sealed in the meantime
             return "sealed"
         return str(status.get("reason", status["status"]))[:60]
 
@@ -730,7 +732,7 @@ class AllAttacks:
 
 
 def imported(job: object) -> None:
-    """Does nothing in a process that has imported this module."""
+    """Imports this module in a worker process."""
 
 
 def shown_hash(data: bytes) -> str:
@@ -758,7 +760,7 @@ def _machine_ticks() -> tuple[int, int, int]:
 
 
 def failures(found: dict[str, Any]) -> list[str]:
-    """Returns the failures in a report, as sentences. A missed aim is not a failure."""
+    """Returns the failures in a report as sentences. A missed aim is not a failure."""
     wrong = [f"wrong: {text}" for text in found["wrong_blocks"]]
     if found["never_in_a_block"]:
         wrong.append(f"{found['never_in_a_block']} honest transfers are in no block")

@@ -1,4 +1,4 @@
-"""Kills and cuts off followers of a chain of Base with a block every 200 ms, and its sequencer.
+"""Kills and disconnects the sequencer and the followers of a chain of Base with 200 ms blocks.
 
 A sequencer (Denim) builds blocks of token transfers with memos, mints, policies, new tokens and
 payments. Two nodes follow it over links of their own: ``full`` executes every block on a whole
@@ -48,33 +48,35 @@ RECEIVER: Final = b"\xb0" * 20
 FUNDS: Final = 10**15  # units of the token, for each account
 BASE_TIME: Final = "0x4200000000000000000000000000000000000030"
 
-SYNC_EVERY: Final = 8  # transactions, from one that waits for its receipt to the next
+SYNC_EVERY: Final = 8  # every 8th transaction waits for its receipt
 RETRY_SECONDS: Final = 0.2
 DRAIN_SECONDS: Final = 60.0
-RECOVER_SECONDS: Final = 60.0  # after a fault until both followers have the head again
+RECOVER_SECONDS: Final = 60.0  # seconds after a fault until both followers must have the head again
 LOOK_SECONDS: Final = 0.1
-WATCH_SECONDS: Final = 0.5  # between two looks at the age of ``pending``
+WATCH_SECONDS: Final = 0.5  # seconds between two checks of the age of ``pending``
 DELAY_SECONDS: Final = 0.4
-NEAR_BLOCKS: Final = 3  # behind the sequencer's head a follower counts as in step
-SAMPLES: Final = 1_800  # of memory, over a long run
-KEPT_STATES: Final = 256  # complete after a minute, so that growth by plan ends
-KILLED_SHARE: Final = 0.6  # of the run; then all nodes live long enough to show what grows
-LONG_LIFE: Final = 0.35  # of the run; a life that is judged by itself
-TOGETHER: Final = 100  # requests in a batch
+NEAR_BLOCKS: Final = 3  # a follower at most this many blocks behind the sequencer counts as synced
+SAMPLES: Final = 1_800  # memory samples in a long run
+KEPT_STATES: Final = 256  # this limit is reached after a minute, so that expected growth ends
+# share of the run with kills; afterwards all nodes run long enough to show leaks
+KILLED_SHARE: Final = 0.6
+LONG_LIFE: Final = 0.35  # share of the run after which a life is judged separately
+TOGETHER: Final = 100  # requests per batch
 
 LINK_FAULTS: Final = ("cut", "silent", "slow", "half_closed")
 KILLS: Final = ("kill_sequencer", "kill_full", "kill_partial")
-SIGNS: Final = (" ERROR ", "Traceback", "fetched anew", "wrong values")  # of a fault of a node
+# log texts that report a fault
+SIGNS: Final = (" ERROR ", "Traceback", "fetched anew", "wrong values")
 NODES: Final = ("sequencer", "full", "partial")
 FOLLOWERS: Final = NODES[1:]
 
 
 @dataclass(slots=True)
 class Sent:
-    """What one thread submitted.
+    """The transactions that a thread submitted.
 
     ``accepted``: hashes that a node returned. ``promised``: block hashes of receipts, by
-    transaction. ``unknown``: submitted when no answer came.
+    transaction. ``unknown``: submitted without an answer.
     """
 
     accepted: list[str] = field(default_factory=list)
@@ -86,10 +88,10 @@ class Sent:
 
 @dataclass(slots=True)
 class Age:
-    """How old the ``pending`` of a follower was against the sequencer's head, in seconds."""
+    """The age of a follower's ``pending`` relative to the sequencer's head, in seconds."""
 
     looks: int = 0
-    old_and_said_so: int = 0  # older than the limit, and not ready
+    old_and_said_so: int = 0  # older than the limit while the node reported not ready
     oldest: float = 0.0
     oldest_while_ready: float = 0.0
     wrong: list[str] = field(default_factory=list)
@@ -114,7 +116,7 @@ class Load:
         self.nonces: dict[int, int] = {}
 
     def run(self) -> None:
-        """Send until the soak ends."""
+        """Sends until the soak ends."""
         stop, started = self.soak.stop, time.monotonic()
         for number in itertools.count():
             if stop.wait(max(0.0, started + number / self.rate - time.monotonic())):
@@ -124,7 +126,7 @@ class Load:
             except RpcRefusal as error:
                 self.sent.refused[str(error)[:80]] += 1
                 self.nonces.clear()
-            except RpcUnreachable:  # it is being started again, or its link is cut
+            except RpcUnreachable:  # the node restarts, or its link is cut
                 self.sent.unknown += 1
                 self.nonces.clear()
                 started += RETRY_SECONDS
@@ -210,7 +212,7 @@ class Soak:
         self.base = Base(sequencer.client(), "denim")
 
     def run(self) -> dict[str, Any]:
-        """Makes faults for a while, then waits for rest and compares the nodes."""
+        """Injects faults for a while, then waits until all is quiet and compares the nodes."""
         self.tokens = self._set_up()
         for name in FOLLOWERS:
             self.nodes[name].start()
@@ -255,7 +257,7 @@ class Soak:
     # --- faults -----------------------------------------------------------------------------------
 
     def _make_faults(self, until: float) -> None:
-        """Each kind, over and over, until the time is over, but every kind at least once."""
+        """Repeats each kind of fault until the time is over, at least once."""
         links, kills = itertools.cycle(FOLLOWERS), itertools.cycle(KILLS)
         last_kill = time.monotonic() + KILLED_SHARE * self.options.seconds
         next_kill = time.monotonic() + self.options.kill_every
@@ -276,7 +278,7 @@ class Soak:
         self.stop.wait(self.options.pause)
 
     def _fault(self, kind: str, make: Callable[[], None]) -> None:
-        """Make a fault, and wait until both followers have the head again."""
+        """Injects a fault, and waits until both followers have the head again."""
         self.tallies[kind] += 1
         try:
             make()
@@ -292,9 +294,9 @@ class Soak:
         print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
     def _disturb(self, kind: str, name: str) -> None:
-        """Disturb the link of a follower for a while; the follower must say that it lost the head.
+        """Disturbs the link of a follower, which must report that it lost the head.
 
-        A slow link delays blocks and nothing else.
+        A slow link only delays blocks.
         """
         link, node = self.links[name], self.nodes[name]
         makers: dict[str, Callable[[], None]] = {
@@ -324,7 +326,7 @@ class Soak:
         node.start()
 
     def _in_step(self, kind: str) -> None:
-        """Wait until both followers have the sequencer's head and are ready."""
+        """Waits until both followers have the sequencer's head and are ready."""
         for name in FOLLOWERS:
             text = f"the follower {name} did not come back"
             wait_for(partial(self._is_near, name), RECOVER_SECONDS, text)
@@ -338,7 +340,7 @@ class Soak:
     # --- watches ----------------------------------------------------------------------------------
 
     def _watch_age(self, name: str) -> None:
-        """Compare the time of a follower's ``pending`` with the sequencer's head."""
+        """Compares the timestamp of a follower's ``pending`` with the sequencer's head."""
         age, node = self.ages[name], self.nodes[name]
         limit = self.options.max_age / 1000 + self.options.slack
         call = {"to": BASE_TIME, "data": hex_bytes(call_data("timestampMs()"))}
@@ -347,7 +349,7 @@ class Soak:
                 head = self.nodes["sequencer"].ask("eth_getBlockByNumber", "latest", False)
                 is_ready = _is_ready(node)
                 pending = int(node.ask("eth_call", call, "pending"), 16)
-            except (OSError, HTTPException, RpcUnreachable, RpcRefusal):  # it starts again
+            except (OSError, HTTPException, RpcUnreachable, RpcRefusal):  # the node restarts
                 continue
             with self.lock:
                 self.served[int(head["number"], 16)] = head["hash"]
@@ -361,14 +363,14 @@ class Soak:
             age.old_and_said_so += behind > limit and not is_ready
 
     def _watch_memory(self) -> None:
-        """Note what all nodes use from time to time."""
+        """Records the memory of all nodes from time to time."""
         pause = max(1.0, self.options.seconds / SAMPLES)
         with ExitStack() as stack:
             path = self.options.samples
             kept = None if path is None else stack.enter_context(path.open("w"))
             while not self.stop.wait(pause):
                 for name, node in self.nodes.items():
-                    with suppress(OSError, AssertionError):  # it starts again
+                    with suppress(OSError, AssertionError):  # the node restarts
                         use = memory_growth.use_of(node.pid)
                         self.uses[name].append(use)
                         if kept is not None:
@@ -431,7 +433,9 @@ class Soak:
         return missing
 
     def _compare(self, last: int, accepted: list[str]) -> dict[str, Any]:
-        """Hashes of all blocks, all receipts of accepted transactions, and balances, everywhere."""
+        """Compares the hashes of all blocks, all receipts of accepted transactions, and
+        balances.
+        """
         hashes = {name: _hashes(node, last) for name, node in self.nodes.items()}
         mine = hashes["sequencer"]
         receipts = {name: _receipts(node, accepted) for name, node in self.nodes.items()}
@@ -458,8 +462,8 @@ class Soak:
         }
 
     def _different_balances(self) -> int:
-        """Token balances and the supply that differ between the nodes, and a supply that is not the
-        sum of what is there. Nothing is sent any more, so that the newest states are comparable.
+        """Counts token balances and supplies that differ between nodes, or do not add up. Nothing
+        is sent any more, so the newest states are comparable.
         """
         data = [call_data("totalSupply()")]
         data += [call_data("balanceOf(address)", item.address) for item in dev_accounts(ACCOUNTS)]
@@ -529,7 +533,7 @@ def _receipts(node: NodeProcess, hashes: list[str]) -> dict[str, Any]:
 
 
 def processor_ticks(pid: int) -> int:
-    """Clock ticks that a process used so far. OSError when it has ended."""
+    """Returns the clock ticks that a process has used. Raises OSError if it has ended."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
 
@@ -555,7 +559,7 @@ def _counters(metrics: dict[str, float]) -> dict[str, float]:
 
 
 def _errors(log: Path) -> list[str]:
-    """Lines of a log that are errors, report a wrong value or begin a traceback."""
+    """Returns the lines of a log that report errors, wrong values or tracebacks."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     return [line for line in lines if any(sign in line for sign in SIGNS)][:20]
 
@@ -584,7 +588,7 @@ def failures(found: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Run and print JSON; 1 when something is wrong."""
+    """Runs the soak and prints JSON. Returns 1 if something is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.base_soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="of faults (%(default)s)")
     parser.add_argument("--rate", type=float, default=4.0, help="transactions per second (4)")

@@ -1,4 +1,4 @@
-"""Asks two nodes of one chain the same questions and compares the answers."""
+"""Sends the same requests to two nodes of a chain and compares the answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from fastevm.bench.node.launch import NodeProcess
 from fastevm.rpc_client.messages import RpcRefusal, RpcUnreachable
 
-NEWEST: Final = 20  # blocks back from the head whose states both nodes hold
+NEWEST: Final = 20  # blocks below the head whose states both nodes have
 TRANSFER: Final = {"from": "0x" + "00" * 19 + "aa", "to": "0x" + "b0" * 20}
 
 
@@ -33,10 +33,9 @@ def content_of(node: NodeProcess, number: int) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class ComparedReads:
-    """Asks questions at a steady rate from its own thread; an answer that differs is ``wrong``.
+    """Sends requests at a steady rate from a separate thread. ``wrong``: answers that differ.
 
-    A node that is restarting gives no answer, and one with fewer states refuses: these are
-    ``unanswered``.
+    ``unanswered``: a node that restarts does not answer, and a node with fewer states refuses.
     """
 
     nodes: Sequence[NodeProcess]

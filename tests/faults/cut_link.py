@@ -9,14 +9,15 @@ from typing import Final
 from fastevm.bench.node.launch import HOST, LoopThread
 
 PIECE: Final = 65_536  # bytes
-LOOK_SECONDS: Final = 0.05  # between looks whether a silent link speaks again
+LOOK_SECONDS: Final = 0.05  # seconds between checks whether a silent link works again
 
 
 class CutLink:
-    """Passes bytes between its own ``port`` and the port ``target``, unless a fault is switched on.
+    """Forwards bytes between its ``port`` and the port ``target``, unless a fault is active.
 
     ``cut``: connections are reset and new ones refused. ``silence``: they stay open and nothing
-    passes. ``delay``: every piece waits. ``half_close``: answers end while requests still pass.
+    passes. ``delay``: every piece is delayed. ``half_close``: answers end while requests still
+    pass.
     """
 
     def __init__(self, thread: LoopThread, target: int) -> None:
@@ -24,38 +25,38 @@ class CutLink:
         self.is_cut = self.is_silent = self.is_half_closed = False
         self.delay_seconds = 0.0
         self._open: set[asyncio.StreamWriter] = set()
-        self._clients: set[asyncio.StreamWriter] = set()  # of these, towards the node
+        self._clients: set[asyncio.StreamWriter] = set()  # connections to the clients
         self._server: asyncio.Server = thread.run(self._listen())
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     def cut(self) -> None:
-        """Resets all connections, and new connections until ``mend``."""
+        """Resets all connections, and new ones until ``mend``."""
         self.is_cut = True
         self.thread.run(self._reset())
 
     def silence(self) -> None:
-        """Let nothing pass until ``mend``."""
+        """Stops forwarding until ``mend``."""
         self.is_silent = True
 
     def delay(self, seconds: float) -> None:
-        """Hold every piece back for so long, in both directions, until ``mend``."""
+        """Delays every piece by ``seconds`` in both directions until ``mend``."""
         self.delay_seconds = seconds
 
     def half_close(self) -> None:
-        """Send the end of the stream to the node and drop answers until ``mend``.
+        """Closes the stream towards the node and drops answers until ``mend``.
 
-        What the node sends still passes.
+        Data of the node are still forwarded.
         """
         self.is_half_closed = True
         self.thread.run(self._end_answers())
 
     def mend(self) -> None:
-        """Let everything pass again."""
+        """Ends the fault."""
         self.is_cut = self.is_silent = self.is_half_closed = False
         self.delay_seconds = 0.0
 
     def close(self) -> None:
-        """Stop listening, and end all connections."""
+        """Stops listening and closes all connections."""
         self._server.close()
         self.thread.run(self._reset())
 
@@ -88,7 +89,7 @@ class CutLink:
                 item.transport.abort()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass bytes until one side ends; then end the other."""
+        """Forwards bytes until one side closes, then closes the other."""
         while data := await reader.read(PIECE):
             while self.is_silent:
                 await asyncio.sleep(LOOK_SECONDS)

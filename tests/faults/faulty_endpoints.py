@@ -1,4 +1,4 @@
-"""Endpoints that limit, refuse, fail, lag and lie, like public ones."""
+"""Endpoints with the limits and faults of public ones: refusals, errors, lag, wrong values."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ PREFETCH: Final = (
     "debug_traceTransaction", "eth_simulateV1", "eth_createAccessList", "eth_getStorageValues",
     "eth_getProof", "eth_getAccountInfo", "eth_getAccount", "debug_executionWitness",
 )  # fmt: skip
-WIDE: Final = 1 << 30  # as good as always
+WIDE: Final = 1 << 30  # effectively unlimited
 NOT_FOUND: Final = -32601
 LIMITED: Final = -32005
 
 
 @dataclass
 class BatchLimit(Endpoint):
-    """At most ``most`` calls a request; ``form``: one error, HTTP 413, or an error for each."""
+    """Allows at most ``most`` calls per request. ``form``: one error, HTTP 413, or an error for
+    each call.
+    """
 
     most: int
     form: str = "one"  # "one", "status", "each"
@@ -43,10 +45,10 @@ class BatchLimit(Endpoint):
 
 @dataclass
 class NoBatches(Endpoint):
-    """Every array is refused: with one error, or with an HTTP status."""
+    """Refuses every batch, with one error or an HTTP status."""
 
     status: int = 200
-    seen: int = 0  # arrays
+    seen: int = 0  # number of batches
 
     async def before(self, calls: list[Call], number: int) -> Reply | None:
         if len(calls) < 2:
@@ -58,7 +60,7 @@ class NoBatches(Endpoint):
 
 @dataclass
 class Refuses(Endpoint):
-    """Methods that are not served. ``whole_request``: such a method fails its whole batch."""
+    """Refuses some methods. ``whole_request``: such a method fails its whole batch."""
 
     methods: Collection[str]
     code: int = NOT_FOUND
@@ -80,10 +82,10 @@ class Refuses(Endpoint):
 
 @dataclass
 class TooMany(Endpoint):
-    """Refuses requests ``first`` to ``first + count`` for their rate.
+    """Refuses requests ``first`` to ``first + count`` with a rate limit error.
 
-    ``retry_after``: seconds that the answer names. ``form``: "status" is HTTP 429, "error" an error
-    object with status 200, "each" one for each call of a batch.
+    ``retry_after``: seconds in the answer. ``form``: "status" is HTTP 429, "error" an error object
+    with status 200, "each" one for each call of a batch.
     """
 
     count: int = 3
@@ -109,7 +111,7 @@ class TooMany(Endpoint):
 
 @dataclass
 class Limited(Endpoint):
-    """A bucket of this many calls per second; beyond it HTTP 429."""
+    """Allows this many calls per second, then answers HTTP 429."""
 
     calls_per_second: float
     burst: float = 50.0
@@ -133,7 +135,7 @@ class Limited(Endpoint):
 
 @dataclass
 class Fails(Endpoint):
-    """An HTTP error with a page in HTML for some requests."""
+    """Answers some requests with an HTTP error and an HTML page."""
 
     count: int = 2
     first: int = 0
@@ -148,7 +150,7 @@ class Fails(Endpoint):
 
 @dataclass
 class Cuts(Endpoint):
-    """Ends connections: without an answer, or in the middle of one."""
+    """Closes connections without an answer, or in the middle of one."""
 
     count: int = 2
     first: int = 0
@@ -170,7 +172,7 @@ class Cuts(Endpoint):
 
 @dataclass
 class Stalls(Endpoint):
-    """Lets requests wait."""
+    """Delays requests."""
 
     seconds: float
     count: int = 1
@@ -184,8 +186,9 @@ class Stalls(Endpoint):
 
 @dataclass
 class Lies(Endpoint):
-    """Another value of one slot, in every read that names slots; readers in place of code are
-    refused, since their answers cannot be told apart. ``reported``: how often it lied."""
+    """Returns a wrong value of a slot in every read. Refuses reader contracts, because their
+    outputs cannot be assigned. ``reported``: number of wrong values.
+    """
 
     address: bytes
     slot: int
@@ -248,7 +251,7 @@ class Lies(Endpoint):
 
 @dataclass
 class AccountLies(Lies):
-    """Another balance or code of one account, in every read of that account."""
+    """Returns a wrong balance or code of an account in every read."""
 
     slot: int = -1
     value: int = 0
@@ -287,8 +290,9 @@ class AccountLies(Lies):
 
 @dataclass
 class OldHead(Endpoint):
-    """One of several nodes behind one address, which lags: for requests that ``lags`` says,
-    ``latest`` is ``head`` and what came after it is not known."""
+    """Some requests reach a node that lags: when ``lags`` is true, ``latest`` is ``head``, and
+    later blocks are unknown.
+    """
 
     head: int
     head_hash: str
@@ -302,7 +306,7 @@ class OldHead(Endpoint):
 
     @property
     def lags(self) -> bool:
-        """Whether the request that is answered now went to the node that lags."""
+        """Returns whether the current request reaches the lagging node."""
         return self._number % self.every == 0
 
     def _names_newer(self, params: Any) -> bool:
@@ -340,7 +344,7 @@ class OldHead(Endpoint):
 
 @dataclass
 class OtherChain(Endpoint):
-    """Says that it is another chain."""
+    """Reports another chain id."""
 
     chain_id: int = 999
 
@@ -354,8 +358,9 @@ class OtherChain(Endpoint):
 
 @dataclass
 class Answers(Endpoint):
-    """Changes the whole answer of requests of some methods: ``change`` gets the JSON that the node
-    gave and gives the body that the client gets."""
+    """Changes whole answers of some methods. ``change`` gets the node's JSON and returns
+    the body.
+    """
 
     change: Callable[[Any], bytes]
     count: int = WIDE
@@ -369,7 +374,7 @@ class Answers(Endpoint):
 
 @dataclass
 class Pruned(Endpoint):
-    """Holds the state of no block but those in ``kept``, as a node without an archive."""
+    """Has only the states in ``kept``, like a node without an archive."""
 
     kept: Collection[str]  # "latest", numbers in hex, hashes
 
@@ -391,7 +396,7 @@ def shuffled(answer: Any) -> bytes:
 
 
 def with_wrong_ids(answer: Any) -> bytes:
-    """Ids that no request had."""
+    """Returns a batch with ids that no request had."""
     for at, each in enumerate(answer if isinstance(answer, list) else [answer]):
         each["id"] = 1_000_000 + at
     return json.dumps(answer).encode()
@@ -437,7 +442,7 @@ def of_wrong_type(answer: Any) -> bytes:
 
 @dataclass
 class NumbersOnly(Endpoint):
-    """Takes blocks by number and tag only, not as an object with a hash (EIP-1898)."""
+    """Accepts blocks by number and tag only, not by hash (EIP-1898)."""
 
     def refusal(self, call: Call) -> dict[str, Any] | None:
         if any(isinstance(each, dict) and "blockHash" in each for each in call.get("params") or []):

@@ -1,4 +1,4 @@
-"""A node with faults on demand: takes the options of `fastevm node`.
+"""A node that injects faults on demand. Takes the options of `fastevm node`.
 
 Each line of its standard input is a JSON object of fault switches, which act once: ``drop``,
 ``duplicate``, ``reorder`` (messages of the feed), ``delay`` (seconds), ``restart_block`` and
@@ -18,7 +18,7 @@ BLOCK_FAULTS = ("restart_block", "seal_without_last")
 
 
 def switch_faults(node: Any) -> None:
-    """Switch faults on as the standard input says, until it ends."""
+    """Reads fault switches from standard input until it ends."""
     for line in sys.stdin:
         for name, value in json.loads(line).items():
             place = node.feed.faults if name in FEED_FAULTS else node.producer.faults

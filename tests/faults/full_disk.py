@@ -1,4 +1,4 @@
-"""Fills a node's disk for a while: the kernel refuses to let its files grow."""
+"""Simulates a full disk: the kernel refuses to let a node's files grow."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PIECE: Final = 1 << 20  # bytes
 
 @contextmanager
 def full_disk(pid: int, directory: Path, *, is_own: bool) -> Iterator[None]:
-    """Within the context the files in ``directory`` of process ``pid`` cannot grow.
+    """A context in which the files in ``directory`` of process ``pid`` cannot grow.
 
-    ``is_own``: the directory lies on a small file system of its own, which is filled by a file
-    (ENOSPC). Otherwise a limit of the process stops each file at the size of the smallest journal
-    (EFBIG). OSError when the process has ended.
+    ``is_own``: the directory is on a separate small file system, which a file fills (ENOSPC).
+    Otherwise a limit of the process stops each file at the size of the smallest journal (EFBIG).
+    Raises OSError if the process has ended.
     """
     if is_own:
         with _ballast(directory):
@@ -37,7 +37,7 @@ def full_disk(pid: int, directory: Path, *, is_own: bool) -> Iterator[None]:
 
 @contextmanager
 def _ballast(directory: Path) -> Iterator[None]:
-    """Write a file until the file system is full; remove it afterwards."""
+    """Writes a file until the file system is full, and removes the file afterwards."""
     path = directory / BALLAST_NAME
     piece = PIECE
     with path.open("wb", buffering=0) as file:

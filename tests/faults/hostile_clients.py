@@ -1,7 +1,7 @@
-"""Clients that attack a node all the time: garbage, trickled bytes, answers that nobody reads.
+"""Clients that attack a node continuously: garbage, slow bytes, unread answers.
 
-Each attack opens a separate connection and lasts until the node ends it or it has what it wants.
-A connection that the node leaves open for longer than its clocks allow is counted: the node fails.
+Each attack uses a separate connection and lasts until the node ends the connection or the attack is
+complete. A connection that the node keeps open beyond its time limits is counted as a failure.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from fastevm.rpc_client.messages import request_body
 
 MEGABYTE: Final = 1 << 20
 BODY_LIMIT: Final = 5 * MEGABYTE
-TRICKLE_SECONDS: Final = 2.0  # between two bytes of who sends slowly
-# The longest clock of a node is 30 s to read an answer, after 30 s of grace and a look every 5 s.
+TRICKLE_SECONDS: Final = 2.0  # seconds between two bytes of a slow sender
+# A node gives a client 30 s to read an answer, after 30 s of grace, and checks every 5 s.
 END_SECONDS: Final = 120.0
 STARTED_LIMIT: Final = 64  # attacks at a time
-FLOOD: Final = 50  # connections opened at once
-READERS_WAIT: Final = 8  # requests that one client sends and whose answers it does not read
-SMALL_BUFFER: Final = 4_096  # bytes of the stream of who does not read
+FLOOD: Final = 50  # connections opened together
+READERS_WAIT: Final = 8  # requests of a client that does not read the answers
+SMALL_BUFFER: Final = 4_096  # stream buffer in bytes of a client that does not read
 
 HEAD: Final = f"POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n".encode()
 UPGRADE: Final = (
@@ -96,9 +96,9 @@ def heavy(rng: random.Random) -> bytes:
 
 
 class HostileClients:
-    """Attacks on the nodes at ``ports`` in turn, so many a second, on a separate event loop.
+    """Attacks the nodes at ``ports`` in turn at a steady rate, on a separate event loop.
 
-    ``tried`` counts attacks by kind, ``not_ended`` those that the node did not end.
+    ``tried``: attacks by kind; ``not_ended``: attacks that the node did not end.
     """
 
     def __init__(
@@ -128,11 +128,11 @@ class HostileClients:
         }
 
     def start(self) -> None:
-        """Begin."""
+        """Starts the attacks."""
         self.thread.run(self._start())
 
     def stop(self) -> None:
-        """Start no more attacks, and end those under way."""
+        """Starts no more attacks, and ends those in progress."""
         self.thread.run(self._stop())
 
     async def _start(self) -> None:
@@ -154,11 +154,11 @@ class HostileClients:
             await asyncio.sleep(1 / self.rate)
 
     async def _one(self, kind: str, port: int) -> None:
-        """One attack, until it ends; being refused or reset is its usual end."""
+        """Runs an attack until it ends, usually by a refusal or a reset."""
         try:
             reader, writer = await asyncio.open_connection(HOST, port, limit=SMALL_BUFFER)
         except OSError:
-            return  # the node is being started again
+            return  # the node restarts
         self.tried[kind] += 1
         try:
             async with asyncio.timeout(END_SECONDS):
@@ -256,13 +256,13 @@ async def _upgrade(reader: Reader, writer: Writer) -> None:
 
 
 async def _end(reader: Reader) -> None:
-    """Read until the node ends the connection."""
+    """Reads until the node closes the connection."""
     while await reader.read(SMALL_BUFFER):
         pass
 
 
 async def _trickle(reader: Reader, writer: Writer, piece: bytes) -> None:
-    """Send a piece from time to time until the node ends the connection."""
+    """Sends a piece from time to time until the node closes the connection."""
     ended = asyncio.create_task(_end(reader))
     try:
         while not ended.done():
@@ -275,7 +275,7 @@ async def _trickle(reader: Reader, writer: Writer, piece: bytes) -> None:
 
 
 async def _reset(writer: Writer, piece: bytes) -> None:
-    """Read nothing and send a piece from time to time, until the node resets the connection."""
+    """Reads nothing and sends a piece from time to time, until the node resets the connection."""
     while not writer.transport.is_closing():
         writer.write(piece)
         await asyncio.sleep(TRICKLE_SECONDS)

@@ -1,9 +1,8 @@
 """Judges whether a node that runs for hours grows: resident memory and open descriptors.
 
-A process that was started a minute ago uses less than one of an hour, so a node that is killed from
-time to time is judged by its lives: what earlier and later ones used at the same age, and what a
-long one gained after it was warm. Hostile clients make it use more for minutes, so that what it
-used is the least of some minutes: what it never gave back. The command
+A young process uses less memory than an old one. So the lives of a node that is killed from time to
+time are compared at the same age, and a long life is compared with itself after the warm-up.
+Hostile clients raise the use for minutes, so the use is the minimum over some minutes. The command
 ``python -m tests.faults.memory_growth FILE`` judges the samples of an earlier soak again.
 """
 
@@ -19,23 +18,25 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 MEGABYTE: Final = 1 << 20
-# A node that is killed and started again has its blocks in other pieces of memory than before.
+# A restarted node stores its blocks in other pieces of memory.
 NOISE_BYTES: Final = 24 * MEGABYTE
-NOISE_SHARE: Final = 0.1  # of the first measurement
+NOISE_SHARE: Final = 0.1  # share of the first measurement
 NOISE_DESCRIPTORS: Final = 32  # clients come and go
 PEAK_BYTES: Final = 2048 * MEGABYTE  # more than all budgets of a listener and the state together
-AGE_SECONDS: Final = 240.0  # ages within it are the same age
-LEAST_AGES: Final = 4  # at which earlier and later lives must have been seen
-LONG_SECONDS: Final = 2_400.0  # a life that is judged by itself
-FIRST, LAST = (0.25, 0.45), (0.8, 1.0)  # parts of a long life: before the first is warm-up
-LEAST_SAMPLES: Final = 300  # of the run; fewer say nothing
+AGE_SECONDS: Final = 240.0  # ages that differ by less count as equal
+LEAST_AGES: Final = 4  # least number of ages at which both earlier and later lives were measured
+LONG_SECONDS: Final = 2_400.0  # a longer life is also judged separately
+# parts of a long life that are compared; before them is the warm-up
+FIRST, LAST = (0.25, 0.45), (0.8, 1.0)
+LEAST_SAMPLES: Final = 300  # fewer samples of a run show nothing
 TICKS: Final = os.sysconf("SC_CLK_TCK")  # of the processor's clock, per second
 
 
 class Use(NamedTuple):
-    """What a process has at a moment: resident and of it anonymous bytes, open descriptors.
+    """The resources of a process at a time: resident bytes, anonymous bytes among them, open
+    descriptors.
 
-    ``process``: its id. ``age``: seconds since it was started.
+    ``process``: its id. ``age``: seconds since its start.
     """
 
     process: int
@@ -50,7 +51,7 @@ def use_of(pid: int) -> Use:
     process = Path(f"/proc/{pid}")
     lines = (line.partition(":") for line in (process / "status").read_text().splitlines())
     sizes = {name: value for name, _, value in lines if name in ("VmRSS", "RssAnon")}
-    if len(sizes) < 2:  # it is ending
+    if len(sizes) < 2:  # the process is ending
         raise ProcessLookupError(pid)
     memory, anonymous = (int(sizes[name].split()[0]) * 1024 for name in ("VmRSS", "RssAnon"))
     started = int((process / "stat").read_text().rpartition(")")[2].split()[19])
@@ -60,10 +61,9 @@ def use_of(pid: int) -> Use:
 
 
 def report(samples: Sequence[Use], *, long_seconds: float = LONG_SECONDS) -> dict[str, Any]:
-    """What earlier and later lives used, the largest figures, and in ``wrong`` what grew, in words.
+    """Compares earlier and later lives. Returns the largest figures, and in ``wrong`` what grew.
 
-    ``samples``: of one node, in the order in which they were taken. A life of ``long_seconds`` is
-    judged by itself.
+    ``samples``: of one node, in order. A life of ``long_seconds`` is judged separately, too.
     """
     found: dict[str, Any] = {"samples": len(samples), "wrong": []}
     if not samples:
@@ -104,7 +104,7 @@ def _compare(wrong: list[str], where: str, first: Use, last: Use) -> dict[str, A
 
 
 def _at_equal_ages(earlier: Sequence[list[Use]], later: Sequence[list[Use]]) -> list[Use]:
-    """Medians over the ages at which lives of both were seen; empty when there are too few."""
+    """Returns the medians over the ages at which lives of both were measured; empty if too few."""
     by_age = [_by_age(lives) for lives in (earlier, later)]
     ages = by_age[0].keys() & by_age[1].keys()
     if len(ages) < LEAST_AGES:
@@ -145,7 +145,7 @@ def _mib(size: int) -> float:
 
 
 def main(path: str) -> int:
-    """Judge a file of samples, and print the report of each node; 1 when something grew."""
+    """Judges a file of samples and prints a report. Returns 1 if something grew."""
     lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
     uses: dict[str, list[Use]] = {line["node"]: [] for line in lines}
     for line in lines:

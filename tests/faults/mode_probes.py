@@ -1,6 +1,6 @@
-"""Short programs that use the library as a user does. `test_modes` runs them in several modes.
+"""Short programs that use the library as users do. `test_modes` runs them in several modes.
 
-Each probe returns a short text, which is the same in every mode.
+Each probe returns a short text, which must be the same in every mode.
 """
 
 import asyncio
@@ -32,9 +32,6 @@ def text_of(run: Callable[[], Any]) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-# 1. Leaving a batch early
-
-
 def leaves_a_batch() -> str:
     def first() -> Any:
         for result in simulate_many(STATE, [[{"from": A, "to": B, "value": 1}]] * 64, threads=2):
@@ -46,11 +43,8 @@ def leaves_a_batch() -> str:
     batch = simulate_many(STATE, [[{"to": B}]] * 64, threads=2, chunk_size=1)
     next(batch)
     left = weakref.ref(batch)
-    del batch  # freed without the garbage collector, which may run in any thread
+    del batch  # frees the batch without the garbage collector, which may run in any thread
     return f"{found} {left()}"
-
-
-# 2. Time limits
 
 
 def stops_at_its_limit() -> str:
@@ -58,9 +52,6 @@ def stops_at_its_limit() -> str:
     (result,) = simulate_many(STATE, [bundle], threads=1, timeout=0.05, **GREAT)
     run = text_of(lambda: EVM(state=STATE).call(LOOPS, gas=MUCH_GAS, timeout=0.05))
     return f"{run} / {result.error}"
-
-
-# 3. Cancelling without a limit
 
 
 def stops_when_cancelled() -> str:
@@ -80,7 +71,7 @@ def stops_when_cancelled() -> str:
 
 
 def cancels_tasks() -> str:
-    """On a loop in a separate thread, because the probe itself may run on a loop."""
+    """Uses a loop in a separate thread, because the probe itself may run on a loop."""
     endless: list[dict[str, Any]] = [{"to": LOOPS, "gas": MUCH_GAS}]
     options: Any = {**GREAT, "timeout": 1e6}
 
@@ -104,15 +95,12 @@ def cancels_tasks() -> str:
                 await task
             except asyncio.CancelledError:
                 found.append(run.__name__)
-        # The threads end when no run keeps them busy.
+        # The threads end as soon as no run uses them.
         await asyncio.wait_for(loop.shutdown_default_executor(), LIMIT)
         return " ".join(found)
 
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, main()).result(LIMIT)
-
-
-# 4. Traces of deep calls and of many steps
 
 
 def traces_deep_calls() -> str:
@@ -148,9 +136,6 @@ def traces_deep_calls_over_a_node() -> str:
     return str(depth)
 
 
-# 5. Typed transactions
-
-
 def sends_typed_transactions() -> str:
     evm = EVM(chain_id=10, base_fee=0, state=STATE)
     fees: Any = {"sender": A, "max_fee_per_gas": 2, "max_priority_fee_per_gas": 1}
@@ -162,15 +147,12 @@ def sends_typed_transactions() -> str:
 def sends_lists_without_fee_caps() -> str:
     """Returns the list chooses the type, whatever fees there are."""
     evm = EVM(chain_id=10, base_fee=0, state=STATE)
-    listed: Any = [(10, B, 0, 0, 1, 1)]  # signed by nobody, which makes no transaction invalid
+    listed: Any = [(10, B, 0, 0, 1, 1)]  # invalid signatures do not make the transaction invalid
     short = evm.transact(B, sender=A).gas_used
     more = evm.transact(B, sender=A, gas=100_000, authorization_list=listed).gas_used - short
     blobs = evm.transact(B, sender=A, blob_versioned_hashes=[b"\x01" + bytes(31)],
                          max_fee_per_blob_gas=1)  # fmt: skip
     return f"{more} {blobs.success} {evm.balance(A) < 10**20}"
-
-
-# 6. Machines whose code runs in Python
 
 
 def refuses_python_in_batches() -> str:
@@ -182,9 +164,6 @@ def refuses_python_in_batches() -> str:
         found.append(text_of(lambda evm=evm: fastevm.simulate(evm, [{"to": B}])))
         found.append(text_of(lambda evm=evm: list(simulate_many(evm, [[{"to": B}]]))))
     return " ".join(text.split(":")[0] for text in found)
-
-
-# 7. The named block
 
 
 def runs_in_the_named_block() -> str:
@@ -238,11 +217,8 @@ def gives_the_reasons_of_revm() -> str:
     return " ".join(found)
 
 
-# 8. Bytes-like values
-
-
 class Bytes(bytes):
-    """As HexBytes is."""
+    """A subclass of bytes, like HexBytes."""
 
 
 FORMS: tuple[Callable[[bytes], Any], ...] = (
@@ -272,9 +248,6 @@ def takes_bytes_like_keys_hashes_and_slots() -> str:
         output = evm.call(B, blob_hashes=[form(b"\x02" * 32)]).output
         found.append((evm.storage(B, 5), evm.block_hashes[0][0], output[0]))
     return f"{len(senders)} {set(found)} {len(found)}"
-
-
-# 9. Results travel, and mistakes are errors
 
 
 def pickles_results() -> str:
@@ -388,9 +361,6 @@ def shows_signatures() -> str:
     return str(["chain_id" in inspect.signature(each).parameters for each in shown])
 
 
-# 10. Signed transactions with a trace
-
-
 def traces_a_signed_transaction() -> str:
     signed = fastevm.Transaction.build(
         to=B, value=3, gas_limit=21_000, max_fee_per_gas=1, chain_id=1
@@ -415,7 +385,7 @@ OUT_OF_TIME = "execution aborted (timeout = 0.05s)"
 
 
 class Probe(NamedTuple):
-    """A program, the text that it returns, and the package that it needs beside fastevm."""
+    """A program, its expected text, and a package that it needs."""
 
     run: Callable[[], str]
     expected: str
@@ -423,31 +393,22 @@ class Probe(NamedTuple):
 
 
 PROBES = (
-    # 1
     Probe(leaves_a_batch, "{0} None"),
-    # 2
     Probe(stops_at_its_limit, f"SimulationError: {OUT_OF_TIME} / {OUT_OF_TIME}"),
-    # 3
     Probe(stops_when_cancelled, "SimulationError: execution aborted"),
     Probe(cancels_tasks, "simulation batch stream"),
-    # 4
     Probe(traces_deep_calls, "1025 1025"),
     Probe(names_the_limit_of_steps_and_keeps_nothing, "True True True"),
     Probe(traces_deep_calls_over_a_node, "1025"),
-    # 5
     Probe(sends_typed_transactions, "[True, True, True] TypeError"),
     Probe(sends_lists_without_fee_caps, "25000 True True"),
-    # 6
     Probe(refuses_python_in_batches, "TypeError TypeError TypeError TypeError"),
-    # 7
     Probe(runs_in_the_named_block, "[[77, 1000, 9], [77, 1000, 9]]"),
     Probe(sends_no_value_in_static_calls, "0"),
     Probe(estimates_authorizations, "[True, True, True]", "eth_tester"),
     Probe(gives_the_reasons_of_revm, "Stop Return SelfDestruct"),
-    # 8
     Probe(takes_bytes_like_values, "[7, 7, 7, 7]"),
     Probe(takes_bytes_like_keys_hashes_and_slots, "1 {(7, 1, 2)} 4"),
-    # 9
     Probe(pickles_results, "True [0, 1, 2]"),
     Probe(reads_declarations, "True"),
     Probe(
@@ -467,7 +428,6 @@ PROBES = (
     Probe(says_what_is_wrong_with_hex_text, "[True, True, True, True]"),
     Probe(shows_signatures, "[True, True, True, True]"),
     Probe(suggests_opcodes, "ValueError: unknown opcode 'SLOADD': did you mean 'SLOAD'?"),
-    # 10
     Probe(traces_a_signed_transaction, "0x3"),
     Probe(has_logs_in_columns, "[1] [[7]] [42]"),
 )

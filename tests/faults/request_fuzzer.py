@@ -1,10 +1,10 @@
 """Sends generated requests to two nodes: ``python -m tests.faults.request_fuzzer --messages N``.
 
 The requests come from the registry: every method that needs no development controls, with every
-single member, pair and triple of the members of each parameter object, contradictory ones included,
-then random ones. One node is started again every `FRESH` messages, the other has blocks, logs,
-filters and pending slices. Each answer must be one JSON-RPC answer to its request, and no handler
-may crash. ``--seed`` repeats a run; the request that ended a process is in the file ``--last``.
+member, pair and triple of members of each parameter object, then random ones. One node is restarted
+every `FRESH` messages, the other has blocks, logs, filters and pending slices. Each answer must be
+a JSON-RPC answer to its request, and no handler may crash. ``--seed`` repeats a run. The file
+``--last`` has the request that ended a process.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from fastevm.rpc.transport.access import PUBLIC_NAMESPACES
 from fastevm.rpc.transport.server import Server
 from tests.faults.request_values import KNOWN, combinations_of, hostile, members_of, parameters
 
-FRESH: Final = 2_000  # messages to one fresh node
+FRESH: Final = 2_000  # messages until a fresh node starts
 BESIDE: Final = 8  # requests in progress at a time
 LAST_SIZE: Final = 1 << 16  # bytes of the file with the last requests
 REPORT_EVERY: Final = 10_000  # messages
 SHOWN: Final = 600  # characters of a request in a report
 BLOCKS: Final = 4
 CRASHED: Final = "method handler crashed"
-UNREADABLE: Final = (b"\\ud800", b"Infinity")  # what some generated values become, and no JSON is
+UNREADABLE: Final = (b"\\ud800", b"Infinity")  # invalid JSON that some generated values become
 # Left out because they block until a transaction is mined, which looks like a hang.
 LEFT_OUT: Final = frozenset({"eth_sendRawTransactionSync", "eth_sendTransactionSync"})
 LIMITS: Final = Limits(
@@ -92,7 +92,7 @@ def endless(rng: random.Random) -> Iterator[Request]:
 
 
 class LastRequests:
-    """The requests in progress, in a file that outlives the process."""
+    """The requests in progress, in a file that survives the process."""
 
     def __init__(self, path: Path) -> None:
         path.write_bytes(bytes(LAST_SIZE))
@@ -102,7 +102,7 @@ class LastRequests:
         self._size = LAST_SIZE // BESIDE
 
     def note(self, body: bytes) -> None:
-        """Keep the beginning of a request."""
+        """Stores the beginning of a request."""
         start = next(self._slots) * self._size
         text = body[: self._size - 1] + b"\n"
         self._map[start : start + len(text)] = text
@@ -116,7 +116,7 @@ class Fuzzed:
         self.dispatchers: list[Dispatcher] = []
 
     async def start(self) -> None:
-        """Start the node."""
+        """Starts the node."""
         await self.server.start()
         self.dispatchers = [self.server.dispatcher(dialect) for dialect in DIALECTS.values()]
 
@@ -132,7 +132,7 @@ class Fuzzed:
 
 
 async def use(fuzzed: Fuzzed) -> None:
-    """Give a node blocks, logs, filters, and transactions that wait."""
+    """Gives a node blocks, logs, filters and pooled transactions."""
     first, second, *_ = dev_accounts(3)
     deploy = signed(first.private_key, 0, data=deployment(EMITTER, {1: 2}), gas_limit=1_000_000)
     KNOWN.raw.append("0x" + deploy.raw.hex())
@@ -175,14 +175,14 @@ def fault_of(answer: bytes, call_id: int, body: bytes) -> str | None:
 
 
 class Fuzzer:
-    """A run; ``faults`` are requests whose answers are wrong."""
+    """A run of the fuzzer. ``faults``: requests with wrong answers."""
 
     def __init__(self, seed: int, last: Path) -> None:
         self.rng = random.Random(seed)
         self.requests = endless(self.rng)
         self.last = LastRequests(last)
         self.asked: Counter[str] = Counter()
-        self.answered: Counter[str] = Counter()  # with a result
+        self.answered: Counter[str] = Counter()  # requests with a result
         self.faults: list[str] = []
 
     async def run(self, messages: int, until: float) -> int:
@@ -229,7 +229,7 @@ class Fuzzer:
 
 
 def main() -> int:
-    """Run and report; 1 if an answer was wrong."""
+    """Runs the fuzzer and prints a report. Returns 1 if an answer was wrong."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.faults.request_fuzzer", description=__doc__
     )

@@ -1,7 +1,7 @@
-"""Parameters for the request fuzzer: the members of each parameter object, and values for them.
+"""Parameters for the request fuzzer: the members of each parameter object, and their values.
 
-`OBJECTS` names the members of every object that a method takes, after the decoder of its parameter.
-A value is plausible most of the time, so that requests come far, and hostile otherwise.
+`OBJECTS` has the members of every object parameter, by decoder. Most values are plausible, so that
+requests get far; the others are hostile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ACCOUNTS: Final = ["0x" + account.address.hex() for account in dev_accounts(3)]
 CONTRACT: Final = "0x" + "00" * 19 + "c5"
 PRECOMPILES: Final = [f"0x{number:040x}" for number in (*range(1, 0x12), 0x100)]
 ADDRESSES: Final = [*ACCOUNTS, CONTRACT, "0x" + "00" * 20, "0x" + "ee" * 20, *PRECOMPILES]
-# Returns, reverts, loops, runs out of memory, creates, writes storage, destroys itself, is no code.
+# returns, reverts, loops, runs out of memory, creates, writes storage, destroys itself, is no code
 CODES: Final = [
     "0x602a5f5260205ff3", "0x5f5ffd", "0x5b5f56", "0x5f195f5f39", "0x5f5f5ff000",
     "0x60015f5560025f5d5f5c00", "0x33ff", "0xef", "0x5f5f5f5f5f335af1", "0x6001600155600160015500",
@@ -49,7 +49,7 @@ TRACERS: Final = [
 
 
 class Known:
-    """Hashes that the node knows; the fuzzer adds them."""
+    """Hashes that the node knows. The fuzzer adds them."""
 
     def __init__(self) -> None:
         self.transactions: list[str] = []
@@ -319,7 +319,7 @@ def parameter(param: Param, rng: Rng, names: tuple[str, ...] | None = None) -> J
 def parameters(
     method: Method, rng: Rng, position: int = -1, names: tuple[str, ...] = ()
 ) -> list[Json]:
-    """Parameters for a method; the object at ``position`` has the members ``names``."""
+    """Returns parameters for a method. The object at ``position`` has the members ``names``."""
     values = [
         parameter(param, rng, names if index == position else None)
         for index, param in enumerate(method.params)

@@ -1,10 +1,9 @@
 """Injects every fault into a builder and its follower, then compares both nodes.
 
 A node builds blocks under a load of transactions and publishes its slices; another follows it.
-Slices are dropped, delayed, sent twice and in another order, blocks begin again and are sealed
-otherwise than announced, the link between both is cut and falls silent, their disks are full for a
-while, and from time to time one of the two is killed and started again. Meanwhile hostile clients
-attack both, and their answers are compared.
+Slices are dropped, delayed, repeated and reordered. Blocks are restarted, or sealed with other
+transactions than announced. The link is cut or silent, disks are full for a while, and nodes are
+killed and restarted. Meanwhile hostile clients attack both nodes, and their answers are compared.
 
 At the end both must have the same heads, receipts and logs, every accepted transaction must be in a
 block, every kind of fault must have shown in the metrics, no connection may have outlived the
@@ -43,36 +42,38 @@ from tests.faults.full_disk import full_disk
 from tests.faults.hostile_clients import HostileClients
 
 DRAIN_SECONDS = 60.0
-SETTLE_SECONDS = 1.0  # after a fault before the follower's metrics are read
-LOOK_SECONDS = 0.2  # between two looks at the metrics
+SETTLE_SECONDS = 1.0  # seconds after a fault before the follower's metrics are read
+LOOK_SECONDS = 0.2  # seconds between two reads of the metrics
 RETRY_SECONDS = 0.2
 CUT_SECONDS = 2.0
-SILENT_SECONDS = 8.0  # a follower takes a feed for dead after five
-FULL_BLOCKS = 3  # that a disk is full for
+SILENT_SECONDS = 8.0  # a follower considers a feed dead after 5 s
+FULL_BLOCKS = 3  # blocks during which a disk is full
 READY_SECONDS = 10.0
-SAMPLES = 1_000  # of memory, over a long run
-SAMPLE_SECONDS = 1.0  # between them at least
-METRICS_EVERY = 10  # samples from one with the node's own numbers to the next
-KILLED_SHARE = 0.6  # of the run; then both live long enough to show what grows within a life
-KEPT_STATES = 256  # complete after minutes, so that growth by plan ends before it is looked for
+SAMPLES = 1_000  # memory samples in a long run
+SAMPLE_SECONDS = 1.0  # least seconds between two samples
+METRICS_EVERY = 10  # every 10th sample has the node's own metrics
+# share of the run with kills; afterwards both nodes run long enough to show leaks
+KILLED_SHARE = 0.6
+KEPT_STATES = 256  # this limit is reached after minutes, so that expected growth ends
 RECEIPTS_AT_ONCE = 100
 RECEIVER = b"\xb0" * 20
 DEPOSITOR = "0x" + "d0" * 20
-DEPOSIT_EVERY = 7  # transactions from one deposit to the next, on chains of the OP stack
-# PUSH0 PUSH0 LOG0 STOP behind a constructor that returns it.
+DEPOSIT_EVERY = 7  # every 7th transaction is a deposit on chains of the OP stack
+# init code of a contract that executes PUSH0 PUSH0 LOG0
 LOGGER_INIT = bytes.fromhex("635f5fa0005f526004601cf3")
 
 SEQUENCE = 'feed_sequence_total{{verdict="{}"}}'
 BROKEN_ORDER = tuple(
     SEQUENCE.format(name) for name in ("gap", "predecessor_mismatch", "invalid_block")
 )
-# A message that does not name the one before shows the loss of a block's last slice only by these.
+# Messages that do not name the previous one show the loss of a block's last slice only by these
+# metrics.
 UNNAMED_LOSS = ("feed_divergence_total", "reconcile_mismatch_total", "feed_early_total")
 LOST_START = SEQUENCE.format("missing_first")
 SERVING = ("pending_served", "feed_connected", "upstream_connected")
 RECONNECTS = ("feed_reconnects_total", "upstream_reconnects_total")
-# What a fault must show as, at the builder for its full disk and at the follower for all others:
-# one of these must grow.
+# Metrics of which one must grow: at the builder for its full disk, at the follower for all other
+# faults.
 SIGNS: dict[str, tuple[str, ...]] = {
     "drop": (*BROKEN_ORDER, LOST_START),
     "delay": (*BROKEN_ORDER, "slice_gaps_total"),
@@ -92,9 +93,9 @@ SIGNS: dict[str, tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class Load:
-    """What was submitted. ``accepted`` are the hashes that the builder took.
+    """The submitted transactions. ``accepted``: hashes that the builder returned.
 
-    ``transfers``: of them to RECEIVER. ``unknown``: submitted when no answer came.
+    ``transfers``: accepted transfers to RECEIVER. ``unknown``: submitted without an answer.
     """
 
     accepted: list[str] = field(default_factory=list)
@@ -106,7 +107,7 @@ class Load:
 
 @dataclass(slots=True)
 class Tally:
-    """How often a fault was made, how often it showed, and which metrics it moved by how much."""
+    """How often a fault was injected and detected, and the metrics that it changed."""
 
     made: int = 0
     shown: int = 0
@@ -114,9 +115,7 @@ class Tally:
 
 
 class Soak:
-    """Two nodes in separate processes, with their chains under ``homes``: the builder's first,
-    then the follower's.
-    """
+    """Two nodes in separate processes: builder and follower, with their chains under ``homes``."""
 
     def __init__(self, homes: tuple[Path, Path], options: argparse.Namespace) -> None:
         self.options = options
@@ -145,7 +144,7 @@ class Soak:
         self.complaints: list[str] = []
 
     def run(self) -> dict[str, Any]:
-        """Makes faults for a while, then waits for rest and compares the nodes."""
+        """Injects faults for a while, then waits until all is quiet and compares the nodes."""
         logger = self._deploy()
         self._followed()
         self._under_load(logger, time.monotonic() + self.options.seconds)
@@ -178,7 +177,7 @@ class Soak:
         self.builder.stop()
 
     def _under_load(self, logger: bytes, until: float) -> None:
-        """Faults until then, with transactions, reads and attacks at the same time."""
+        """Injects faults until a time, with transactions, reads and attacks at the same time."""
         threads = [
             Thread(target=self._send, args=(logger,), daemon=True),
             Thread(target=self._watch_memory, daemon=True),
@@ -199,8 +198,8 @@ class Soak:
     # --- load -------------------------------------------------------------------------------------
 
     def _send(self, logger: bytes) -> None:
-        """Transfers and calls that log, in turn, without drift; nonces are asked for again after
-        every refusal and every restart.
+        """Sends transfers and logging calls in turn at a steady rate. Reads nonces again after
+        every refusal and restart.
         """
         accounts = dev_accounts(SENDERS)
         nonces: dict[int, int] = {}
@@ -224,14 +223,14 @@ class Soak:
                 text = str(error)
                 self.load.refused[text] = self.load.refused.get(text, 0) + 1
                 nonces.pop(who, None)
-            except RpcUnreachable:  # it is being started again
+            except RpcUnreachable:  # the node restarts
                 nonces.clear()
                 self.load.unknown += 1
                 started += RETRY_SECONDS
                 self.load.stop.wait(RETRY_SECONDS)
 
     def _deposit(self) -> None:
-        """A wei for the receiver from L1."""
+        """Deposits 1 wei from L1 for the receiver."""
         wanted = {"from": DEPOSITOR, "to": "0x" + RECEIVER.hex(), "mint": "0x1", "value": "0x1"}
         self.load.accepted.append(self.builder.ask("fastevm_deposit", wanted))
         self.load.transfers += 1
@@ -254,7 +253,7 @@ class Soak:
     # --- faults -----------------------------------------------------------------------------------
 
     def _make_faults(self, until: float) -> None:
-        """Makes faults of each kind in turn until the time is over, at least one of each kind."""
+        """Repeats each kind of fault until the time is over, at least once."""
         kinds = [name for name in SIGNS if not name.startswith("kill")]
         kills = itertools.cycle(("kill_builder", "kill_follower"))
         next_kill = time.monotonic() + self.options.kill_every
@@ -269,7 +268,7 @@ class Soak:
             time.sleep(self.options.pause)
 
     def _fault(self, kind: str) -> None:
-        """Make one fault and note how it changes the metrics; what goes wrong is a complaint."""
+        """Injects a fault and records how it changes the metrics. Records errors as complaints."""
         watched = self.builder if kind == "full_disk_builder" else self.follower
         self.tallies[kind].made += 1
         makers: dict[str, Callable[[], None]] = {
@@ -293,7 +292,7 @@ class Soak:
         print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
     def _switch(self, kind: str) -> None:
-        """Switch a fault of the feed or of a block on, and wait until it was made."""
+        """Injects a fault into the feed or a block, and waits until it has happened."""
         made = f'faults_total{{kind="{kind}"}}'
         count = self.builder.metrics().get(made, 0)
         interval = self.options.slice_interval / 1000
@@ -309,23 +308,23 @@ class Soak:
         wait_for(was_made, DRAIN_SECONDS, f"no {kind} was made")
 
     def _cut(self) -> None:
-        """Reset the connections between both for a moment."""
+        """Resets the connections between the nodes."""
         self.link.cut()
         time.sleep(CUT_SECONDS)
         self.link.mend()
 
     def _silence(self) -> None:
-        """Let nothing pass between both for a while."""
+        """Blocks the link between the nodes for a while."""
         self.link.silence()
         time.sleep(SILENT_SECONDS)
         self.link.mend()
 
     def _fill_disk(self, name: str) -> None:
-        """Let a node write nothing for a few blocks: it answers all the same, and then goes on."""
+        """Fills a node's disk for a few blocks. The node must still answer, and then continue."""
         node, is_own = self.nodes[name], self.options.homes is not None
         directory = self.homes[name] if is_own else self.homes[name] / "chain"
         with full_disk(node.pid, directory, is_own=is_own):
-            if name == "builder":  # what is left of the last page of a file may last for a block
+            if name == "builder":  # the rest of a file's last page may suffice for a block
                 text = "a builder without a disk calls itself ready"
                 wait_for(lambda: not _is_ready(node), READY_SECONDS, text)
             time.sleep(FULL_BLOCKS * self.options.block_time / 1000)
@@ -333,7 +332,7 @@ class Soak:
         wait_for(partial(_is_ready, node), READY_SECONDS, f"the {name} is not ready again")
 
     def _look(self, kind: str, node: NodeProcess, before: dict[str, float]) -> None:
-        """Wait until one of the signs of a fault has grown in a node's metrics."""
+        """Waits until a metric that shows the fault has grown."""
         tally, signs = self.tallies[kind], SIGNS[kind]
         if self.options.feed_format != FeedFormat.FASTEVM.value and set(signs) & set(BROKEN_ORDER):
             signs += UNNAMED_LOSS
@@ -364,7 +363,7 @@ class Soak:
         wait_for(serves, DRAIN_SECONDS, "the follower does not come back")
 
     def _watch_memory(self) -> None:
-        """Note what both use from time to time."""
+        """Records the memory of both nodes from time to time."""
         pause = max(SAMPLE_SECONDS, self.options.seconds / SAMPLES)
         with ExitStack() as stack:
             path = self.options.samples
@@ -373,7 +372,7 @@ class Soak:
                 if self.load.stop.wait(pause):
                     return
                 for name, node in self.nodes.items():
-                    with suppress(OSError, HTTPException, AssertionError):  # it starts again
+                    with suppress(OSError, HTTPException, AssertionError):  # the node restarts
                         self.uses[name].append(memory_growth.use_of(node.pid))
                         if kept is not None:
                             kept.write(self._line(name, is_full=number % METRICS_EVERY == 0))
@@ -391,7 +390,7 @@ class Soak:
     # --- the end ----------------------------------------------------------------------------------
 
     def _drain(self) -> list[str]:
-        """Wait until all is sealed; the transactions that are in no block."""
+        """Waits until everything is sealed. Returns the transactions that are in no block."""
         missing = list(self.load.accepted)
 
         def all_sealed() -> bool:
@@ -411,7 +410,7 @@ class Soak:
         return {"balance": balance, "least": least, "most": least + self.load.unknown}
 
     def _compare(self) -> dict[str, Any]:
-        """Heads, blocks, receipts and logs of both, from the first block on."""
+        """Compares heads, blocks, receipts and logs from the first block on."""
         last = number_of(self.builder)
         wait_for(lambda: number_of(self.follower) >= last, DRAIN_SECONDS, "it stays behind")
         different, logs = [], 0
@@ -520,7 +519,7 @@ def failures(found: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Run and print JSON; 1 when something is wrong."""
+    """Runs the soak and prints JSON. Returns 1 if something is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="of faults (%(default)s)")
     parser.add_argument("--rate", type=float, default=50.0, help="transactions per second (50)")

@@ -1,4 +1,4 @@
-"""A forked child has its own watchdog and locks: time limits work there, and nothing waits."""
+"""Tests that time limits work and nothing blocks in a forked child."""
 
 import multiprocessing
 import os
@@ -21,7 +21,7 @@ LOOPS = b"\x01" * 20
 STATE = Layer.of({LOOPS: {"code": bytes.fromhex("5b5f56")}})  # JUMPDEST PUSH0 JUMP
 MUCH_GAS = 2**50  # takes longer than any test
 SHORT = 0.05  # seconds
-LIMIT = 120  # seconds; a child that hangs is ended then
+LIMIT = 120  # seconds until a hanging child is killed
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 
@@ -83,7 +83,7 @@ def test_time_limits_work_in_a_process_pool(method: str) -> None:
 
 
 def test_a_limit_that_runs_during_the_fork_holds_in_the_child() -> None:
-    """The run that forks (in a precompile here) continues in the child under the same limit."""
+    """The run forks inside a precompile. It continues in the child under the same limit."""
     child = f"""
 import os
 from fastevm import EVM, Layer
@@ -150,7 +150,7 @@ def test_a_child_forgets_the_deadlines_of_other_threads() -> None:
     thread.join()
 
     def work() -> str:
-        text_of_a_stopped_call()  # the child's watchdog has looked at all deadlines
+        text_of_a_stopped_call()  # the child's watchdog has checked all deadlines
         return str(os.getpid() in calls)
 
     try:

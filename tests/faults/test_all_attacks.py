@@ -1,4 +1,4 @@
-"""All attacks at the same time: a short run loses nothing, and its report lists failures."""
+"""Tests that a short run of all attacks loses nothing, and that its report lists failures."""
 
 import json
 import os

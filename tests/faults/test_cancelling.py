@@ -1,4 +1,4 @@
-"""A run can be stopped by another thread, a cancelled task, a deadline or a signal."""
+"""Tests that a thread, a cancelled task, a deadline or a signal can stop a run."""
 
 import asyncio
 import multiprocessing
@@ -71,7 +71,7 @@ def test_cancel_ends_a_run_without_a_time_limit(kind: str, on_main_thread: bool)
     canceller.join()
     assert found == ["execution aborted"]
     assert evm.state is STATE
-    assert evm.call(ENDS).success  # the next run is not concerned
+    assert evm.call(ENDS).success  # the next run is not affected
 
 
 def test_cancel_without_a_run_has_no_effect() -> None:
@@ -107,7 +107,7 @@ def test_a_deadline_of_the_thread_ends_a_run_without_a_time_limit(kind: str) -> 
 
 @pytest.mark.parametrize("gas", [30_000_000, MUCH_GAS])
 def test_ctrl_c_ends_a_run(gas: int) -> None:
-    """Also one with little gas, which may take long on a busy machine."""
+    """Also tests runs with little gas, which may take long on a busy machine."""
     program = f"""
 import signal, threading, os
 from fastevm import EVM, Layer

@@ -1,4 +1,4 @@
-"""Call objects whose members contradict each other get an error, and the node keeps running."""
+"""Tests that call objects with contradictory members get an error."""
 
 import re
 import sys
@@ -80,7 +80,7 @@ def test_a_local_node_answers_likewise(name: str) -> None:
     assert words in ran.stdout + ran.stderr
 
 
-# Members of a transfer that are valid alone, invalid alone, or invalid with one of the others.
+# members of a transfer that are valid alone, invalid alone, or invalid with another member
 TRANSFER_MEMBERS = [
     ("chainId", "0x1"),
     ("chainId", "0x7a69"),

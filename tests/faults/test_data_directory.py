@@ -1,4 +1,4 @@
-"""Data directories whose files contradict each other, belong to another pace, or are traps."""
+"""Tests of data directories with contradictory files, another block time, or malicious links."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def test_missing_blocks_below_slices_are_an_error(home: Home, lost: int, capsys)
     path = home.path / "blocks.log"
     whole = home.path.with_name("copy")
     whole.write_bytes(path.read_bytes())
-    os.truncate(path, starts(path)[-lost])  # exactly at the end of a record
+    os.truncate(path, starts(path)[-lost])  # at the end of a record
     before = contents(home)
     text = (
         rf"3 pre-confirmed transactions of block {BLOCKS + 1}, and block {BLOCKS} is missing\. "
@@ -257,7 +257,7 @@ def test_a_stored_genesis_that_makes_no_block_is_an_error(home: Home, old: str, 
 
 
 def test_a_payment_that_was_pre_confirmed_is_sealed(home: Home) -> None:
-    """The directory of these tests is whole."""
+    """The directory is undamaged here."""
     assert len(chain_of(home)) == BLOCKS + 2
     node = home.open()
     node.submit(payment(node, 3))
@@ -272,7 +272,7 @@ def test_a_payment_that_was_pre_confirmed_is_sealed(home: Home) -> None:
 def test_calldata_with_records_does_not_stop_a_start_after_a_torn_write(
     home: Home, name: str
 ) -> None:
-    """A client knows the format of the files, and what it sent before, but not their salts."""
+    """A client knows the format of the files and its own data, but not the salt."""
     node = home.open()
     records = b"".join(encode_record(kind, b"a payload", 0) for kind in (1, 2, 3))
     sent = b"\x55" * 100 + records + b"\x55" * 2_000

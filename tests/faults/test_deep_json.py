@@ -1,4 +1,4 @@
-"""Deeply nested JSON of others, in a process whose recursion limit a package has raised."""
+"""Tests of deeply nested foreign JSON while a package has raised the recursion limit."""
 
 import gzip
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from fastevm.node.saved_state import read_state
 from fastevm.rpc_client.large_json import DEEPEST, decode, is_too_deep
 
-DEPTH = 60_000  # levels: more than the C stack of a thread holds
+DEPTH = 60_000  # deeper than the C stack of a thread allows
 PROGRAM = """
 import asyncio, sys
 sys.setrecursionlimit(100_000)  # as py_ecc does

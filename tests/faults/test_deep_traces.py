@@ -1,4 +1,4 @@
-"""Traces of calls as deep as the EVM allows, and traces that are too long: nothing else changes."""
+"""Tests of traces as deep as the EVM allows, and of too long traces."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ from fastevm.integrations.local_node import LocalNode
 from fastevm.integrations.web3 import FastevmProvider
 from fastevm.tracing import evm_traces
 
-DEEPEST = 1_024  # calls below the first
-MUCH_GAS = 10**12  # 63/64 of it in each call is enough for the deepest
+DEEPEST = 1_024  # calls below the top frame
+MUCH_GAS = 10**12  # enough for the deepest call, which gets 63/64 at each level
 CONTRACT = "0x" + "aa" * 20
-# Counts in slot 0, then calls itself.
+# counts in slot 0, then calls itself
 CODE = "0x5f54600101" + "5f55" + "5f5f5f5f5f305af150"
 
 
@@ -43,7 +43,7 @@ def test_the_deepest_calls_are_traced(trace: str, run: str) -> None:
     assert result.success
     assert evm.storage(CONTRACT, 0) == (0 if run == "call" else DEEPEST + 1)
     if trace in ("calls", "erc7562Tracer"):
-        assert depth_of(result.trace) == DEEPEST + 1  # the last one is refused
+        assert depth_of(result.trace) == DEEPEST + 1  # the last call is refused
     if trace == "flat":
         assert len(result.trace) == DEEPEST + 2
 
@@ -93,7 +93,7 @@ def test_a_limit_of_steps_may_exceed_the_usual_one(monkeypatch: pytest.MonkeyPat
 
 
 def test_deep_calls_over_a_node() -> None:
-    """Over JSON-RPC and with web3.py, whose own parser gives up at this depth."""
+    """Reads over JSON-RPC and with web3.py, whose own parser fails at this depth."""
     parameters = [
         {"to": CONTRACT, "gas": hex(MUCH_GAS)},
         "latest",

@@ -1,4 +1,4 @@
-"""Call data that names the same bytes again and again does not freeze the explorer."""
+"""Tests that call data whose offsets repeat do not freeze the explorer."""
 
 import json
 import shutil

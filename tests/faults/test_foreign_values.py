@@ -1,4 +1,4 @@
-"""Values that upstream nodes and clients send where others are expected: an error, no traceback."""
+"""Tests that values of a wrong type from upstreams and clients give an error, not a traceback."""
 
 import asyncio
 import hashlib

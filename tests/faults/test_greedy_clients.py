@@ -1,4 +1,6 @@
-"""Clients that want all of a node: the others are served, and one request has one budget."""
+"""Tests that clients which use a node heavily do not starve others, and that a request has one
+budget.
+"""
 
 import asyncio
 import threading
@@ -89,7 +91,7 @@ async def test_others_are_served_beside_endless_calls_of_one_client(
 async def test_others_are_served_while_blobs_wait_for_the_trusted_setup(
     server: Server, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """Loading it takes seconds, and every blob that comes meanwhile waits for it."""
+    """Loading the setup takes seconds, and every blob that arrives meanwhile waits for it."""
     node, held, begun = server.node, threading.Event(), threading.Semaphore(0)
 
     def submit(raw: bytes) -> bytes:
@@ -182,7 +184,7 @@ async def test_one_client_cannot_take_all_web_sockets() -> None:
                 )
                 assert "result" in await socket.receive_json()
             await opened[0].close()
-            while True:  # the node may notice it later
+            while True:  # the node may notice the disconnection later
                 try:
                     await greedy.ws_connect(server.urls[0])
                     break
@@ -193,7 +195,7 @@ async def test_one_client_cannot_take_all_web_sockets() -> None:
 
 
 async def test_requests_of_a_client_over_its_share_are_all_answered(server: Server) -> None:
-    """Over HTTP with pipelining, over aiohttp and over WebSockets: in turn, and completely."""
+    """Sends pipelined HTTP requests, requests over aiohttp and over WebSockets."""
     body = b'{"jsonrpc":"2.0","id":%d,"method":"eth_blockNumber","params":[]}'
     host, port = server.urls[0].removeprefix("http://").split(":")
     head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
@@ -228,7 +230,7 @@ async def test_requests_of_a_client_over_its_share_are_all_answered(server: Serv
         tasks += [asyncio.create_task(converse(b"Origin: http://localhost\r\n")) for _ in range(5)]
         tasks += [asyncio.create_task(over_socket(session)) for _ in range(5)]
         while not all(task.done() for task in tasks):
-            if not share.is_over:  # whatever the machine's speed
+            if not share.is_over:  # independent of the machine's speed
                 share.charge(share.began, share.began + 1.0)
             await asyncio.sleep(0)
         await asyncio.gather(*tasks)

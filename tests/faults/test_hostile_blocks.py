@@ -1,4 +1,4 @@
-"""Canonical blocks of an upstream that never end: a follower gives up and can be stopped."""
+"""Tests that a follower gives up canonical blocks that run too long, and can be stopped."""
 
 import asyncio
 import threading
@@ -84,7 +84,7 @@ async def test_stopping_cancels_the_block_that_runs(sink: OpSink, endless: Block
     async with asyncio.timeout(MAX_WAIT):
         with pytest.raises(ResourceLimitError):
             await following
-    with pytest.raises(ResourceLimitError):  # nor does another one begin
+    with pytest.raises(ResourceLimitError):  # no other execution begins either
         await blocks.follow_head()
 
 

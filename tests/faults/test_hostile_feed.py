@@ -1,4 +1,4 @@
-"""A feed that wants to stop or to fill its follower: gas, time and memory have limits."""
+"""Tests that a feed cannot stop or fill its follower: gas, time and memory have limits."""
 
 import time
 from typing import Any

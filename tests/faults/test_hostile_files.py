@@ -1,4 +1,4 @@
-"""Damaged or hostile files that a user names end in a sentence, and control no terminal."""
+"""Tests that damaged or hostile files give an error message without terminal escapes."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ COMMANDS = {
 
 
 def run(words: list[str], folder: Path, file: Path) -> int:
-    """Runs a command in which the names of files are replaced."""
+    """Runs a command after replacing file names."""
     given = {"ALLOC": {}, "ENV": ENVIRONMENT, "TXS": [], "PAYLOAD": {"blockStateCalls": []}}
     names = {"FILE": str(file)}
     for name, value in given.items():

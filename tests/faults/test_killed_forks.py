@@ -1,4 +1,4 @@
-"""A fork in a data directory whose node is killed at any moment loses nothing that it reported."""
+"""Tests that a fork in a data directory loses nothing that a killed node had reported."""
 
 import contextlib
 import multiprocessing
@@ -23,9 +23,9 @@ from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.remote.options import ForkOptions
 
 KILLS = int(os.environ.get("FASTEVM_TEST_KILLS", "6"))
-LONGEST = 0.4  # seconds from the first report to the kill
+LONGEST = 0.4  # most seconds from the first report to the kill
 COUNTER, BOB = b"\xc0" * 20, b"\xb0" * 20
-COUNTER_CODE = "0x6007546001018060075560005260206000a000"  # adds one to slot 7 and logs the sum
+COUNTER_CODE = "0x6007546001018060075560005260206000a000"  # adds 1 to slot 7 and logs the sum
 SENDER = dev_accounts(1)[0]
 Picture = tuple[int, bytes, int, int, int, int]
 
@@ -52,7 +52,7 @@ def picture(node: Node) -> Picture:
 
 
 def step(node: Node, number: int) -> None:
-    """One change of a developer or by a transaction."""
+    """Makes one change, by a developer or a transaction."""
     control: Any = node.development.required()
     kind = number % 5
     if kind == 0:
@@ -69,13 +69,13 @@ def step(node: Node, number: int) -> None:
             to=COUNTER, gas_limit=100_000, chain_id=31_337, nonce=nonce, max_fee_per_gas=10**11,
             max_priority_fee_per_gas=1,
         )  # fmt: skip
-        if not len(node.pool):  # else the kill came between both
+        if not len(node.pool):  # otherwise the node was killed in between
             node.submit(transaction.sign(SENDER.private_key).raw)
         node.mine()
 
 
 def work_until_killed(path: Path, url: str, pipe: Connection, first: int) -> None:
-    """Change the chain and report a picture after each step; a snapshot is due all the time."""
+    """Changes the chain and reports a picture after each step. A snapshot is always due."""
     state_snapshot.FORK_SNAPSHOT_GAS = 5 * state_snapshot.BLOCK_GAS  # type: ignore[misc]
     state_snapshot.MIN_PAUSE = 0  # type: ignore[misc]
     node, number = opened(path, url), first
@@ -113,7 +113,8 @@ def test_no_reported_change_of_a_fork_is_missing_after_kills(
         time.sleep(rng.random() * LONGEST)
         os.kill(process.pid or 0, signal.SIGKILL)
         process.join()
-        with contextlib.suppress(EOFError, OSError):  # the end, or a torn message
+        # the pipe has ended, or the last message is torn
+        with contextlib.suppress(EOFError, OSError):
             while reader.poll():
                 reported.append(reader.recv())
         steps += len(reported) - 1

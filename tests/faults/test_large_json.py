@@ -1,4 +1,4 @@
-"""Large JSON of clients and of upstream nodes is parsed in threads, not on the event loop."""
+"""Tests that large JSON is parsed in threads, not on the event loop."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient, WebSocketClient
 from fastevm.rpc_client.large_json import PIECE
 from tests.unit.rpc.conftest import Caller, make_caller
 
-__all__ = ["make_caller"]  # fixture
+__all__ = ["make_caller"]
 
 
 @pytest.fixture

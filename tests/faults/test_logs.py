@@ -1,4 +1,4 @@
-"""Text of others reaches the log escaped, bounded and at a bounded rate."""
+"""Tests that foreign text in the log is escaped and limited in length and rate."""
 
 import logging
 import socket
@@ -43,7 +43,8 @@ def test_a_call_site_is_limited_and_tells_what_it_left_out(monkeypatch: pytest.M
     limit, now = RateLimit(), 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     assert sum(limit.filter(record("lost")) for _ in range(1_000)) == BURST
-    assert limit.filter(record("lost", error=ValueError()))  # another kind has its own share
+    # another exception type has a separate limit
+    assert limit.filter(record("lost", error=ValueError()))
     now = WINDOW
     last = record("lost")
     assert limit.filter(last)

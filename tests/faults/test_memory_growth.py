@@ -1,4 +1,4 @@
-"""What a node that is killed from time to time may use: leaks are told from lives of other ages."""
+"""Tests that the judge of memory growth tells leaks from the use of older processes."""
 
 import json
 import math
@@ -19,12 +19,13 @@ from tests.faults.memory_growth import (
 
 HOURS = 7_200  # seconds of a run
 STEP = 7  # seconds between two samples
-KILLED = (0, 600, 1_800, 3_000, 4_200, HOURS)  # a life begins at each
-Amount = Callable[[float, float], float]  # by the time since the start of the run and of the life
+KILLED = (0, 600, 1_800, 3_000, 4_200, HOURS)  # times at which a life begins
+# a function of the time since the start of the run and of the life
+Amount = Callable[[float, float], float]
 
 
 def warm_up(time: float, age: float) -> float:
-    """MiB of a process that fills its caches."""
+    """Returns the MiB of a process that fills its caches."""
     return 90 + 60 * (1 - math.exp(-age / 400)) + 6 * math.sin(time)
 
 

@@ -1,6 +1,6 @@
-"""The library answers the same in the main thread, in threads, tasks, and other processes.
+"""Tests that the library gives the same results in threads, tasks and other processes.
 
-Free-threaded CPython is not a mode: coincurve has no package for 3.13t or 3.14t, msgspec and
+Free-threaded CPython is not tested: coincurve has no package for 3.13t or 3.14t, and msgspec and
 cryptography have none for 3.13t. `setup.py` refuses such a build.
 """
 
@@ -21,14 +21,14 @@ def here(probe: Callable[[], str]) -> str:
 
 
 def in_threads(probe: Callable[[], str]) -> str:
-    """In two threads at the same time."""
+    """Runs the probe in two threads at the same time."""
     with ThreadPoolExecutor(2) as pool:
         (answer,) = {work.result(LIMIT) for work in [pool.submit(probe) for _ in range(2)]}
     return answer
 
 
 def in_a_task(probe: Callable[[], str]) -> str:
-    """On the event loop, and in a thread of the loop at the same time."""
+    """Runs the probe on the event loop and in a thread at the same time."""
 
     async def main() -> str:
         other = asyncio.create_task(asyncio.to_thread(probe))
@@ -42,7 +42,7 @@ def in_a_task(probe: Callable[[], str]) -> str:
 
 def in_a_process(method: str) -> Callable[[Callable[[], str]], str]:
     def run(probe: Callable[[], str]) -> str:
-        probe()  # this process has its threads and locks by then
+        probe()  # creates threads and locks in this process before it forks
         context = multiprocessing.get_context(method)
         with ProcessPoolExecutor(1, mp_context=context) as pool:
             return pool.submit(probe).result(LIMIT)

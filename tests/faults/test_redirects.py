@@ -1,4 +1,4 @@
-"""A redirect of an upstream node leads the client nowhere."""
+"""Tests that redirects of an upstream node are not followed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ STATUSES = (301, 302, 303, 307, 308)
 
 
 class Network:
-    """An upstream that redirects to a forbidden server; ``reached``: requests to that server."""
+    """An upstream that redirects to a forbidden server. ``reached``: requests to that server."""
 
     def __init__(self) -> None:
         self.reached: list[str] = []

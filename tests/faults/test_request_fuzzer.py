@@ -1,4 +1,4 @@
-"""A short run of the request fuzzer, in a process that must exit with 0, and its coverage."""
+"""Runs the request fuzzer briefly in a process that must exit with 0, and checks its coverage."""
 
 import os
 import random

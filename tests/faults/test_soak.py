@@ -1,4 +1,4 @@
-"""The soak: a short one passes, and its report lists failures."""
+"""Tests that a short soak passes, and that its report lists failures."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""URLs that come in requests do not lead to link-local addresses, and keys stay out of logs."""
+"""Tests that URLs in requests cannot reach link-local addresses, and that keys stay out of logs."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The terminal output of a transaction is bounded, however long its texts are."""
+"""Tests that the terminal output of a transaction is limited."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Traces whose numbers are at the end of their range: an answer or an error, never a crash."""
+"""Tests that traces with extreme numbers give an answer or an error."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -13,7 +13,7 @@ from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Server
 from tests.faults.test_greedy_clients import ask, client
 
-LAST_NONCE = 2**64 - 1  # an account that has it creates nothing (EIP-2681)
+LAST_NONCE = 2**64 - 1  # an account with this nonce cannot create (EIP-2681)
 SENDER = "0x" + "5e" * 20
 CREATOR = "0x" + "c0" * 20
 CREATE = "0x5f5f5ff000"  # CREATE of an empty contract
@@ -38,7 +38,7 @@ async def server() -> AsyncIterator[Server]:
 
 
 async def test_hundreds_of_heavy_calls_end_with_the_limit_that_they_share(server: Server) -> None:
-    """The sum of their gas limits and times is beyond what 64 bits or a second hold."""
+    """The sums of their gas limits and times exceed 64 bits and a second."""
     heavy = {"to": LOOPED, "gas": hex(2**63)}
     async with client() as session:
         code = await ask(session, server, "anvil_setCode", LOOPED, LOOP_CODE)

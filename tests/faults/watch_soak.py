@@ -1,4 +1,4 @@
-"""Many ``fastevm_watch`` subscribers under kills, cut links, slow readers and reorganisations.
+"""Runs ``fastevm_watch`` subscribers under kills, cut links, slow readers and reorganisations.
 
 ``python -m tests.faults.watch_soak --seconds 1800 --subscribers 50 --questions 1000`` runs a node
 with slices and a data directory in another process and subscribers here, some of them in processes
@@ -33,18 +33,19 @@ from msgspec import Struct, field
 from fastevm.bench.node.launch import HOST, LoopThread, NodeProcess, fastevm_node, free_port
 from tests.faults.cut_link import CutLink
 
-# Returns the slot of its first argument; with two arguments it stores the second there.
+# Returns the slot of its first argument. With two arguments, stores the second there.
 TABLE_CODE: Final = "602036116010575f35545f5260205ff35b6020355f355500"
 CLOCK_CODE: Final = "435f5260205ff3"  # returns NUMBER
-INIT: Final = "60{size:02x}600a5f3960{size:02x}5ff3"  # returns what follows it
+INIT: Final = "60{size:02x}600a5f3960{size:02x}5ff3"  # init code that returns the code after it
 LARGEST_MESSAGE: Final = 2**26
 RECEIPT_SECONDS: Final = 30.0
 SAFE_SECONDS: Final = 1.5  # two blocks, after which no reorganisation removes the contracts
-CALLS_AT_ONCE: Final = 500  # of one request
-CALM_SECONDS: Final = 30.0  # in which all copies must equal the state
-REORG_SECONDS: Final = 5.0  # after a reorganisation in which older messages may still arrive
+CALLS_AT_ONCE: Final = 500  # calls per request
+CALM_SECONDS: Final = 30.0  # seconds within which all copies must equal the state
+# seconds after a reorganisation in which older messages may still arrive
+REORG_SECONDS: Final = 5.0
 RETRY_SECONDS: Final = 0.2
-CHILD_SECONDS: Final = (8.0, 40.0)  # that a subscriber in its own process lives
+CHILD_SECONDS: Final = (8.0, 40.0)  # seconds that a subscriber in a separate process lives
 CONNECTION_SECONDS: Final = (2.0, 40.0)
 LINKED: Final = 5  # one of this many subscribers connects through the proxy
 CHILDREN: Final = 2
@@ -56,7 +57,7 @@ class Fault(AssertionError):
 
 
 class Copy(Struct):
-    """The answers as a subscriber knows them over one connection."""
+    """The answers that a subscriber has received over one connection."""
 
     slots: list[int]  # question -> slot of the table; the last question is about the block
     answers: dict[int, str] = field(default_factory=dict)
@@ -69,7 +70,7 @@ class Copy(Struct):
     changes: int = 0
 
     def apply(self, message: dict[str, Any]) -> dict[int, str]:
-        """Check a message and apply it. Returns the new answers."""
+        """Checks a message and applies it. Returns the new answers."""
         self.messages += 1
         is_whole = message.get("snapshot", False)
         reported = {answer["question"]: answer for answer in message["answers"]}
@@ -100,31 +101,31 @@ class Copy(Struct):
 
 
 class Harness:
-    """A node with slices in another process, and what happened to it."""
+    """A node with slices in another process, and its recent events."""
 
     def __init__(self, node: NodeProcess, http: aiohttp.ClientSession) -> None:
         self.node, self.http = node, http
         self.random = random.Random(7)
-        self.written = 0  # the last value that a transaction stores
+        self.written = 0  # the last value that a transaction stored
         self.reorganised = 0.0  # when the last reorganisation ended
         self.is_calm = False  # nothing is sent, cut or delayed
         self.table = self.clock = self.sender = ""
         self.done: Counter[str] = Counter()
 
     async def send(self, body: Any) -> Any:
-        """Return the answer to a request over HTTP."""
+        """Returns the answer to a request over HTTP."""
         async with self.http.post(self.node.url, json=body) as response:
             return await response.json()
 
     async def request(self, method: str, *params: Any) -> Any:
-        """Return the result of a request. Raises Fault for an error."""
+        """Returns the result of a request. Raises Fault for an error."""
         answer = await self.send({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         if "error" in answer:
             raise Fault(f"{method}: {answer['error']}")
         return answer["result"]
 
     async def deploy(self) -> None:
-        """Create the contracts with ordinary transactions, which outlive the process."""
+        """Creates the contracts with ordinary transactions, which survive kills."""
         self.sender = (await self.request("eth_accounts"))[0]
         found = []
         for code in (TABLE_CODE, CLOCK_CODE):
@@ -141,7 +142,7 @@ class Harness:
         await asyncio.sleep(SAFE_SECONDS)
 
     async def store(self, slots: int, count: int) -> None:
-        """Submit transactions that set random slots."""
+        """Submits transactions that set random slots."""
         for _ in range(count):
             self.written += 1
             data = f"0x{self.random.randrange(slots):064x}{self.written:064x}"
@@ -170,7 +171,7 @@ class Harness:
         return found
 
     async def kill(self) -> None:
-        """Kill the node and start it again with its data directory."""
+        """Kills the node and restarts it with its data directory."""
         self.node.kill()
         seconds = await asyncio.to_thread(self.node.start)
         self.done["kills of the node"] += 1
@@ -179,7 +180,9 @@ class Harness:
 
 @contextmanager
 def started(directory: Path) -> Iterator[tuple[NodeProcess, int]]:
-    """Start a node of 600 ms blocks and 100 ms slices; with the port of its other listener."""
+    """Starts a node of 600 ms blocks and 100 ms slices. Yields it with the port of its other
+    listener.
+    """
     second = free_port()
     options = ["--block-time", "600ms", "--slice-interval", "100ms", "--threads", "1"]
     options += ["--datadir", str(directory / "chain"), "--listen", f"geth@{HOST}:{second}"]
@@ -192,7 +195,7 @@ def started(directory: Path) -> Iterator[tuple[NodeProcess, int]]:
 
 
 class Subscriber:
-    """One client: it watches, checks messages, sometimes reads slowly or cuts the link."""
+    """A client that watches, checks messages, and sometimes reads slowly or disconnects."""
 
     def __init__(
         self, number: int, table: str, clock: str, ports: tuple[int, ...], wanted: tuple[int, int]
@@ -204,7 +207,7 @@ class Subscriber:
         self.slots = self.random.sample(range(slots), min(questions - 1, slots))
         self.tag = TAGS[number % 5 == 0]
         self.copy = Copy(self.slots)
-        self.newest: dict[int, tuple[int, float]] = {}  # slot -> value, when it came
+        self.newest: dict[int, tuple[int, float]] = {}  # slot -> value, and when it was received
         self.totals: Counter[str] = Counter()
         self.ends = False
 
@@ -215,11 +218,11 @@ class Subscriber:
 
     @property
     def source(self) -> str:
-        """An address of its own: limits count clients by their address."""
+        """Returns a distinct address, because limits count clients by address."""
         return f"127.0.1.{self.number + 1}"
 
     async def run(self, harness: Harness) -> None:
-        """Watch until the end, with another connection after each cut."""
+        """Watches until the end, with a new connection after each cut."""
         connector = aiohttp.TCPConnector(local_addr=(self.source, 0))
         async with aiohttp.ClientSession(connector=connector) as http:
             while not self.ends:
@@ -230,7 +233,7 @@ class Subscriber:
                     await asyncio.sleep(RETRY_SECONDS)
 
     async def watch(self, http: aiohttp.ClientSession, harness: Harness) -> None:
-        """Watch over one connection."""
+        """Watches over one connection."""
         self.copy = Copy(self.slots)
         cut = time.monotonic() + self.random.uniform(*CONNECTION_SECONDS)
         try:
@@ -264,7 +267,7 @@ class Subscriber:
             self.copy = Copy(self.slots)
 
     async def disturb(self, socket: aiohttp.ClientWebSocketResponse, harness: Harness) -> None:
-        """Sometimes read nothing for a while."""
+        """Sometimes reads nothing for a while."""
         if harness.is_calm or self.random.random() >= 0.005:
             return
         self.totals["pauses"] += 1
@@ -276,7 +279,7 @@ class Subscriber:
             transport.resume_reading()  # type: ignore[attr-defined]
 
     async def take(self, reported: dict[str, Any], harness: Harness) -> None:
-        """Check a message of the server."""
+        """Checks a message of the server."""
         if "id" in reported:
             if "error" in reported:
                 raise Fault(f"no subscription: {reported['error']}")
@@ -290,7 +293,7 @@ class Subscriber:
             await self.check_block(harness)
 
     def check_order(self, fresh: dict[int, str], harness: Harness) -> None:
-        """A slot never gets an older value, unless blocks were replaced."""
+        """Checks that a slot never gets an older value, unless blocks were replaced."""
         now = time.monotonic()
         for question, text in fresh.items():
             if question == len(self.slots):
@@ -302,7 +305,7 @@ class Subscriber:
             self.newest[slot] = value, now
 
     async def check_block(self, harness: Harness) -> None:
-        """The copy equals eth_calls at the block of the last message."""
+        """Checks that the copy equals eth_calls at the block of the last message."""
         answers, block = dict(self.copy.answers), {"blockHash": self.copy.hash}
         try:
             found = await harness.values(self.slots, block)
@@ -327,7 +330,7 @@ class Subscriber:
 
 
 class Soak:
-    """A node, subscribers, and everything that happens to them."""
+    """A node, subscribers, and the faults."""
 
     def __init__(
         self, harness: Harness, ports: tuple[int, ...], subscribers: int, wanted: tuple[int, int]
@@ -346,7 +349,7 @@ class Soak:
         return (self.link.port,) if number % LINKED == LINKED - 1 else self.ports
 
     async def run(self, end: float, *, kill_every: float, calm_every: float) -> None:
-        """Do everything until the end. Raises Fault."""
+        """Runs everything until the end. Raises Fault."""
         async with asyncio.TaskGroup() as group:
             for client in self.clients:
                 group.create_task(client.run(self.harness))
@@ -361,7 +364,7 @@ class Soak:
                     client.ends = True
 
     async def disturb(self, end: float, kill_every: float, calm_every: float) -> None:
-        """Send transactions, kill, cut and reorganise until the end."""
+        """Sends transactions, kills, cuts and reorganises until the end."""
         harness, random = self.harness, self.harness.random
         next_kill = time.monotonic() + kill_every
         next_calm = time.monotonic() + calm_every
@@ -388,7 +391,7 @@ class Soak:
                 next_calm = time.monotonic() + calm_every
 
     async def hold_link(self) -> None:
-        """Reset the links of the proxy, or let nothing pass for a while."""
+        """Resets the links of the proxy, or blocks them for a while."""
         if self.harness.random.random() < 0.5:
             await asyncio.to_thread(self.link.cut)
         else:
@@ -398,11 +401,11 @@ class Soak:
         self.harness.done["held links"] += 1
 
     async def calm(self) -> None:
-        """Send nothing until all copies equal the state. Raises Fault if that takes too long."""
+        """Sends nothing until all copies equal the state. Raises Fault if that takes too long."""
         harness = self.harness
         harness.is_calm = True
         try:
-            await asyncio.sleep(1.5)  # every transaction is in a block
+            await asyncio.sleep(1.5)  # until every transaction is in a block
             values = {tag: await harness.values(list(range(self.wanted[1])), tag) for tag in TAGS}
             end = time.monotonic() + CALM_SECONDS
             while True:
@@ -418,7 +421,7 @@ class Soak:
             harness.is_calm = False
 
     async def children(self, number: int) -> None:
-        """Start a subscriber in its own process again and again, and kill it."""
+        """Repeatedly starts a subscriber in a separate process, and kills it."""
         harness = self.harness
         values = (number, harness.table, harness.clock, harness.node.port, *self.wanted)
         arguments = ["-m", "tests.faults.watch_soak", "--child", *map(str, values)]
@@ -441,7 +444,7 @@ class Soak:
 
 
 async def child(values: list[str]) -> None:
-    """Watch until this process is killed."""
+    """Watches until this process is killed."""
     number, (table, clock) = int(values[0]), values[1:3]
     port, questions, slots = map(int, values[3:])
     client = Subscriber(number, table, clock, (port,), (questions, slots))
@@ -449,7 +452,7 @@ async def child(values: list[str]) -> None:
     node = fastevm_node()
     node.url = f"http://{HOST}:{port}"
     harness = Harness(node, http)
-    harness.reorganised = float("inf")  # it does not know of reorganisations
+    harness.reorganised = float("inf")  # this process does not know of reorganisations
     await client.run(harness)
 
 
@@ -462,7 +465,7 @@ async def soak(
     kill_every: float = 60.0,
     calm_every: float = 45.0,
 ) -> Counter[str]:
-    """Run everything and return what happened. Raises Fault."""
+    """Runs everything and returns a report. Raises Fault."""
     with (
         tempfile.TemporaryDirectory(prefix="fastevm-watch-soak-") as name,
         started(Path(name)) as (node, second),
@@ -477,7 +480,7 @@ async def soak(
             finally:
                 made.link.close()
                 made.thread.close()
-            await asyncio.sleep(1.0)  # the node has seen that all are gone
+            await asyncio.sleep(1.0)  # until the node has noticed that all clients left
             done = harness.done
             for client in made.clients:
                 done.update(client.totals)
@@ -490,7 +493,7 @@ async def soak(
 
 
 def main() -> int:
-    """Run the soak, or one subscriber of it."""
+    """Runs the soak, or one of its subscribers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--subscribers", type=int, default=50)

@@ -1,4 +1,4 @@
-"""A node whose queues of subscribers can be full on demand: takes the options of `fastevm node`.
+"""A node whose subscriber queues can be filled on demand. Takes the options of `fastevm node`.
 
 Each line of its standard input is a number of seconds, for which the queue of one subscriber of
 ``fastevm_watch`` is full, as if its client read nothing.
@@ -16,7 +16,7 @@ from fastevm.rpc.transport.server import Server, serve
 
 
 async def fill_queue(server: Server, seconds: float) -> None:
-    """Let the queue of a subscriber be full for a while."""
+    """Makes the queue of a subscriber full for a while."""
     subscribers = list(server.hub.watching._standing)
     if not subscribers:
         return
@@ -27,20 +27,20 @@ async def fill_queue(server: Server, seconds: float) -> None:
 
 
 def fill_queues(server: Server, loop: asyncio.AbstractEventLoop) -> None:
-    """Fill queues as the standard input says, until it ends."""
+    """Reads commands to fill queues from standard input until it ends."""
     for line in sys.stdin:
         asyncio.run_coroutine_threadsafe(fill_queue(server, float(line)), loop)
 
 
 async def run(server: Server) -> None:
-    """Serve until SIGTERM."""
+    """Serves until SIGTERM."""
     loop = asyncio.get_running_loop()
     Thread(target=fill_queues, args=(server, loop), daemon=True).start()
     await serve(server, quiet=True)
 
 
 def main() -> int:
-    """Serve a node until SIGTERM."""
+    """Serves a node until SIGTERM."""
     program = "python -m tests.faults.watched_node"
     parser = argparse.ArgumentParser(prog=program, description=__doc__)
     command.add_arguments(parser)

@@ -1,4 +1,4 @@
-"""Requests that name a block: every registered method with a block parameter, and those inside."""
+"""Requests with a block parameter or a block inside an object, for every registered method."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -16,9 +16,10 @@ from .test_forked_node import COUNTER_CODE, accounts, counting
 Json = dict[str, Any]
 
 SENDER: Final = hex_bytes(accounts()[0].address)
-# COUNTER_CODE behind init code that returns it
+# init code that returns COUNTER_CODE
 INIT_CODE: Final = f"0x60{len(COUNTER_CODE):02x}600c60003960{len(COUNTER_CODE):02x}6000f3"
-DEPLOYED: Final = "0x5fbdb2315678afecb367f032d93f642f64180aa3"  # by the first account, nonce 0
+# created by the first account with nonce 0
+DEPLOYED: Final = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
 CALL: Final = {"from": SENDER, "to": DEPLOYED, "data": "0x"}
 RAW: Final = hex_bytes(counting(accounts()[2], 0))
 SLOT: Final = "0x" + "00" * 32
@@ -26,7 +27,7 @@ UNKNOWN_HASH: Final = "0x" + "11" * 32
 FIRST_CALL: Final = [{"transactions": [CALL]}]
 TREE: Final = {"tracer": "callTracer"}
 
-# The params of a method; `None` stands for the block.
+# params of a method; `None` stands for the block
 OTHERS: Final[dict[str, list[Any]]] = {
     "debug_accountInfoAt": [None, "0x0", SENDER],
     "debug_codeByHash": [UNKNOWN_HASH, None],
@@ -57,7 +58,7 @@ OTHERS: Final[dict[str, list[Any]]] = {
     "trace_rawTransaction": [RAW, ["trace"], None],
     "trace_replayBlockTransactions": [None, ["trace"]],
 }
-# Methods that name blocks inside an object.
+# methods with blocks inside an object
 INSIDE: Final[dict[str, Callable[[str], list[Any]]]] = {
     "eth_getLogs": lambda name: [{"fromBlock": name, "toBlock": name}],
     "trace_filter": lambda name: [{"fromBlock": name, "toBlock": name}],
@@ -106,7 +107,7 @@ def result(client: JsonRpcClient, method: str, *params: Any) -> Any:
 
 
 def play(client: JsonRpcClient) -> None:
-    """Three blocks: a contract that counts, and two calls of it."""
+    """Makes three blocks: a counter contract, and two calls of it."""
     fees = {"maxFeePerGas": hex(10**11), "maxPriorityFeePerGas": "0x1", "gas": hex(200_000)}
     creation = {"from": SENDER, "data": INIT_CODE + COUNTER_CODE.hex()}
     for fields in (creation, CALL, CALL):

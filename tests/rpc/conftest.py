@@ -1,4 +1,4 @@
-"""A live node with the recorded chain, served on a separate port."""
+"""Provides a live node with the recorded chain on a separate port."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ LONG = 60.0  # seconds that a request may run on such a server
 
 @cache
 def loaded_setup() -> TrustedSetup | None:
-    """Return the KZG setup, read once for all nodes: it takes seconds, and nothing changes it."""
+    """Returns the KZG setup, loaded once for all nodes because that takes seconds."""
     setup = find_trusted_setup()
     if setup is not None:
         setup.load()

@@ -23,16 +23,16 @@ def one_block(code: str, calls: int) -> dict[str, Any]:
 
 
 HEAVY: list[dict[str, Any]] = [
-    one_block("0x5b5f56", 1),  # a loop until the gas is gone
+    one_block("0x5b5f56", 1),  # loops until the gas is used up
     {"blockStateCalls": [{"calls": [{"from": A, "to": B}] * 4}] * 256},
     one_block("0x00", 1_000),
-    one_block("0x5b611000" + "5f2050" + "5f56", 1),  # hashes until the gas is gone
+    one_block("0x5b611000" + "5f2050" + "5f56", 1),  # hashes until the gas is used up
     one_block("0x61c3505ff3", 20),  # outputs of 50,000 bytes
 ]
 
 
 def keep_busy(url: str, until: float, first: int) -> None:
-    """Send one heavy request after the other."""
+    """Sends heavy requests one after another."""
     client = JsonRpcClient(url, timeout=TIMEOUT)
     for payload in itertools.islice(itertools.cycle(HEAVY), first % len(HEAVY), None):
         if time.monotonic() > until:

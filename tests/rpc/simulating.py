@@ -1,4 +1,4 @@
-"""Shared by the tests of eth_simulateV1: requests to a live node, and hashes of its headers."""
+"""Requests of eth_simulateV1 to a live node, and hashes of its headers."""
 
 import json
 import socket
@@ -72,7 +72,7 @@ def blocks(url: str, payload: Any) -> Any:
 
 
 def refusal(url: str, payload: Any) -> tuple[int, str]:
-    """Code and message for a payload that is refused."""
+    """Returns code and message for a payload that is refused."""
     answer = ask(url, payload)
     assert "error" in answer, answer
     return answer["error"]["code"], answer["error"]["message"]
@@ -92,7 +92,7 @@ ENDLESS = one_block(
 
 
 def header_hash(shown: dict[str, Any]) -> str:
-    """Keccak-256 of the header whose members a block object shows."""
+    """Returns Keccak-256 of the header in a block object."""
     fields: dict[str, Any] = {
         name: bytes.fromhex(shown[member][2:])
         for name, member in MEMBERS.items()
@@ -105,7 +105,7 @@ def header_hash(shown: dict[str, Any]) -> str:
 
 
 def wait_until(server: ServerThread, jobs: int) -> float:
-    """Seconds until this many jobs run."""
+    """Waits until this many jobs run. Returns the seconds."""
     started = time.monotonic()
     while server.server.workers.in_flight != jobs and time.monotonic() - started < MAX_WAIT:
         time.sleep(0.01)
@@ -114,7 +114,7 @@ def wait_until(server: ServerThread, jobs: int) -> float:
 
 
 def wait_for_rest(server: ServerThread) -> None:
-    """Until no thread of the workers runs anything."""
+    """Waits until no worker thread is busy."""
     started = time.monotonic()
     workers = server.server.workers
     while workers.short.running + workers.long.running and time.monotonic() - started < MAX_WAIT:

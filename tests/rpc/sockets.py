@@ -1,4 +1,4 @@
-"""A JSON-RPC client over WebSocket for tests: answers and notifications, told apart."""
+"""A JSON-RPC client over WebSocket that separates answers and notifications."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from fastevm.bench.node.launch import server_of
 from fastevm.node import Node
 from tests.max_wait import MAX_WAIT
 
-QUIET = 0.15  # seconds in which nothing may come
+QUIET = 0.15  # seconds in which nothing may arrive
 
 
 class SocketClient:
@@ -28,7 +28,7 @@ class SocketClient:
         return json.loads((await self.socket.receive(timeout=MAX_WAIT)).data)
 
     async def ask(self, method: str, *params: Any) -> Any:
-        """Return the whole answer; notifications that come before it are kept."""
+        """Returns the whole answer. Keeps notifications that arrive before it."""
         self._id += 1
         call = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
         await self.socket.send_str(json.dumps(call))

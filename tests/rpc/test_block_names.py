@@ -1,4 +1,4 @@
-"""Every method with every name of a block, on every kind of node."""
+"""Tests every method with every way to name a block, on every kind of node."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -30,8 +30,7 @@ MODES: Final = (
 CRASHED: Final = REASONS["handler_crashed"].geth.code
 REQUESTS: Final = tuple(requests())
 
-# Part of a refusal's text, by method. Whatever else a method answers to the name of a known block
-# is not an error.
+# Part of the expected error text, by method. Other answers must not be errors.
 REFUSALS: Final[dict[str, tuple[str, ...]]] = {
     "debug_accountInfoAt": ("out of bounds for block with 0 transactions",),
     "debug_codeByHash": ("known in part only",),
@@ -49,7 +48,7 @@ REFUSALS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class Served:
-    """Nodes of one test module, ended together."""
+    """The nodes of a test module, stopped together."""
 
     def __init__(self, stack: ExitStack) -> None:
         self.stack = stack

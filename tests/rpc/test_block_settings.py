@@ -1,4 +1,4 @@
-"""Settings of the next blocks over HTTP, under the names of anvil and Hardhat."""
+"""Tests of settings of the next blocks over HTTP, with the names of anvil and Hardhat."""
 
 import logging
 from collections.abc import Iterator

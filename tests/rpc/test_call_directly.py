@@ -1,4 +1,4 @@
-"""eth_call gives the same answer whether its text or its parsed JSON is read."""
+"""Tests that eth_call gives the same answer from the text reader and from parsed JSON."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Control methods of a development chain over HTTP, under the names that its tools use."""
+"""Tests of control methods of a development chain over HTTP."""
 
 import time
 from collections.abc import Iterator
@@ -140,7 +140,7 @@ def test_control_that_waits_for_the_builder_leaves_a_worker_free() -> None:
     account = hex_bytes(node.accounts[0].address)
     with ServerThread(node) as server, ThreadPoolExecutor() as pool:
         clients = [Client(server.url("preconf")) for _ in range(server.server.workers.threads)]
-        with node.producer.lock:  # as a request for many blocks holds it
+        with node.producer.lock:  # a request for many blocks holds the lock, too
             waiting = [pool.submit(client.result, "evm_increaseTime", 1) for client in clients]
             time.sleep(0.2)
             client = Client(server.url("preconf"))
@@ -171,7 +171,7 @@ def test_transactions_that_wait_for_their_block_leave_a_worker_free(method: str)
         raws = payments(node, server.server.workers.threads)
         clients = [Client(server.url("preconf")) for _ in raws]
         client = Client(server.url("preconf"))
-        with node.producer.lock:  # as a request for many blocks holds it
+        with node.producer.lock:  # a request for many blocks holds the lock, too
             waiting = [
                 pool.submit(item.result, method, raw)
                 for item, raw in zip(clients, raws, strict=True)

@@ -1,4 +1,4 @@
-"""The accounts of a development chain send and sign without a wallet."""
+"""Tests that development accounts send and sign without a wallet."""
 
 import json
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ def test_what_is_given_is_kept(client: Client, sender: str) -> None:
 
 
 def test_a_transaction_that_would_fail_is_not_sent(client: Client, sender: str) -> None:
-    creation = {"from": sender, "data": "0x5f5ffd"}  # reverts at once
+    creation = {"from": sender, "data": "0x5f5ffd"}  # reverts immediately
     error = client.ask("eth_sendTransaction", creation)["error"]
     assert (error["code"], error["message"]) == (-32000, "execution reverted")
 
@@ -111,7 +111,7 @@ def test_the_domain_alone_is_signed_where_it_is_the_primary_type(
     signature = (
         "0xda87197eb020923476a6d0149ca90bc1c894251cc30b38e0dd2cdd48567e12386d3ed40a509397410a4fd2d66"
         "e1300a39ac42f828f8a5a2cb948b35c22cf29e81c"
-    )  # as anvil 1.7.1 signs it
+    )  # the signature of anvil 1.7.1
     assert client.result("eth_signTypedData_v4", sender, data) == signature
 
 

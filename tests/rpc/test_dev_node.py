@@ -1,4 +1,4 @@
-"""A development chain over HTTP: submit, see it pre-confirmed, see it sealed, and both agree."""
+"""Tests of a development chain over HTTP: transactions are submitted, pre-confirmed and sealed."""
 
 import json
 import re
@@ -20,7 +20,7 @@ CHAIN_ID = 31_337
 KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
 SENDER = Account.from_key(KEY).address
 RECEIVER = "0x" + "11" * 20
-# PUSH0 PUSH0 LOG0 and return one byte: every transaction to it leaves a log
+# init code of a contract that emits a log in every call
 LOGGER_CODE = "0x5f5fa0600160005260016000f3"
 LOGGER_INIT = "0x6c" + LOGGER_CODE[2:] + "600052600d6013f3"
 

@@ -1,4 +1,4 @@
-"""Methods that execution-apis gained in 2026: their results and every error."""
+"""Tests of methods that execution-apis added in 2026: results and errors."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Numbers that do not fit a field are errors with a message, and the node keeps running."""
+"""Tests that numbers which do not fit a field give an error."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The first poll of a filter with `fromBlock` on a development node, as clients of anvil expect."""
+"""Tests of the first poll of a filter with `fromBlock`, as clients of anvil expect."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A node whose chain begins at a block of another one, over HTTP, in every way of mining."""
+"""Tests of a node on a fork over HTTP, in every mining mode."""
 
 import threading
 from collections.abc import Iterator
@@ -22,13 +22,15 @@ COUNTER, READER, BOB = b"\xc0" * 20, b"\xc1" * 20, b"\xb0" * 20
 COUNT_SLOT = 7
 # adds one to slot 7 and logs the sum
 COUNTER_CODE = bytes.fromhex("6007546001018060075560005260206000a000")
-# BLOCKHASH of the number in the call data
+# returns BLOCKHASH of the number in the call data
 READER_CODE = bytes.fromhex("6000354060005260206000f3")
 
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[ServerThread]:
-    """Twelve blocks: a contract that has counted to 41, and a payment in each of the last five."""
+    """Provides twelve blocks: a contract that has counted to 41, and a payment in each of the last
+    five.
+    """
     with ServerThread(dev_node(mining=Mining.MANUAL, accounts=3)) as server, server.client() as it:
         for address, code in ((COUNTER, COUNTER_CODE), (READER, READER_CODE)):
             it.call("anvil_setCode", hex_bytes(address), hex_bytes(code))
@@ -237,7 +239,7 @@ def test_slices_are_made_while_the_upstream_does_not_answer(upstream: ServerThre
 
 
 class HeldFetch:
-    """Holds each batch to the upstream until it is ``released``."""
+    """Holds each batch to the upstream until ``released`` is set."""
 
     def __init__(self, source: Any) -> None:
         self.source = source

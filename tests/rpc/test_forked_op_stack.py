@@ -1,4 +1,4 @@
-"""A fork of a chain of the OP stack: rules by chain id and block, deposits, fees of L1."""
+"""Tests of a fork of an OP-stack chain: rules by chain id and block, deposits, L1 fees."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`EVM.fork` of the pending block: its transactions are executed on the newest state."""
+"""Tests of `EVM.fork` on the pending block: its transactions are executed on the newest state."""
 
 from collections.abc import Iterator
 
@@ -52,7 +52,7 @@ def test_the_pending_state(upstream: ServerThread, dialect: str) -> None:
     assert between.storage(TARGET, SLOT) == 3
     assert pending.transact(TARGET, sender=accounts()[2].address, **PRICES).success
     assert pending.storage(TARGET, SLOT) == 5
-    with upstream.client() as client:  # it does not follow
+    with upstream.client() as client:  # this machine does not follow the endpoint
         result(client, "eth_sendTransaction", CALL)
         result(client, "evm_mine")
     assert pending.storage(TARGET, SLOT) == 5

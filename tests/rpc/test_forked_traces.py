@@ -1,4 +1,4 @@
-"""Traces and searches on a forked chain: its own blocks here, those before the fork upstream."""
+"""Tests of traces and searches on a fork: local blocks here, earlier blocks upstream."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``fastevm dev --hardfork``: under the rules of every fork it is a chain that tools can use."""
+"""Tests ``fastevm dev --hardfork`` with the usual tools under every fork."""
 
 import argparse
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from fastevm.rpc.dev import command
 
 from .test_dev_node import KEY, RECEIVER, Client
 
-# The names that anvil's --hardfork knows, in order, and the fork of each here.
+# the names of anvil's --hardfork in order, and the fork of each
 NAMES = {
     "frontier": "Frontier", "homestead": "Homestead", "dao": "Homestead",
     "tangerine": "TangerineWhistle", "spuriousDragon": "SpuriousDragon", "byzantium": "Byzantium",
@@ -26,7 +26,7 @@ NAMES = {
 ORDER = [fork.name for fork in FORKS]
 POSITIONS = {name: ORDER.index(fork) for name, fork in NAMES.items()}
 COINBASE = "0x" + "00" * 20
-# Stores 7 in slot 1, leaves a log, and returns the word 42; without opcodes of later forks.
+# stores 7 in slot 1, emits a log and returns 42, without opcodes of later forks
 CODE = "600760015560006000a0602a60005260206000f3"
 INIT = "0x601480600b6000396000f3" + CODE
 
@@ -36,7 +36,7 @@ def since(name: str, fork: str) -> bool:
 
 
 class Chain:
-    """A development node under the rules of one fork, called like a tool calls it."""
+    """A development node under the rules of one fork, called as tools do."""
 
     def __init__(self, name: str, node: Any, client: Client) -> None:
         self.name, self.node, self.client = name, node, client
@@ -197,7 +197,7 @@ def test_the_chain_begins_anew(chain: Chain) -> None:
     assert chain.result("eth_blockNumber") == "0x0"
     chain.mined(to=RECEIVER, value="0x5")
     assert chain.balance(RECEIVER) == 5
-    assert chain.balance(COINBASE) < 10**16  # fees, no reward
+    assert chain.balance(COINBASE) < 10**16  # only fees, no reward
 
 
 def test_a_dump_is_loaded_again(chain: Chain) -> None:
@@ -229,7 +229,7 @@ def test_a_fork_of_a_chain_takes_older_rules_too() -> None:
             chain = Chain("frontier", node, Client(server.url("geth")))
             assert "root" in chain.mined(to=RECEIVER, value="0x5")
             assert chain.balance(RECEIVER) == 5
-            assert chain.balance(COINBASE) < 10**16  # fees, no reward
+            assert chain.balance(COINBASE) < 10**16  # only fees, no reward
 
 
 @pytest.mark.parametrize(("name", "words"), [("Lisbon", "unknown fork"), ("isthmus", "OP stack")])
@@ -246,7 +246,7 @@ def test_amsterdam_charges_for_new_accounts_and_logs_the_ether_that_moves() -> N
         block = chain.result("eth_getBlockByNumber", "latest", False)
         again = chain.mined(to=fresh, value="0x5")
     assert int(receipt["gasUsed"], 16) == 21_000 + 183_600
-    assert int(block["gasUsed"], 16) == 183_600  # state gas, the larger of both
+    assert int(block["gasUsed"], 16) == 183_600  # state gas, which is larger than the regular gas
     assert int(again["gasUsed"], 16) == 21_000
     assert [log["address"] for log in receipt["logs"]] == ["0x" + "ff" * 19 + "fe"]
     assert block["slotNumber"] == "0x1"

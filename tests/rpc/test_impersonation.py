@@ -1,4 +1,4 @@
-"""Impersonation over HTTP, under the names of anvil, Hardhat and Ganache."""
+"""Tests of impersonation over HTTP, with the names of anvil, Hardhat and Ganache."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ def test_an_account_is_impersonated_and_left(client: Client, family: str) -> Non
         == "unknown account: No Signer available"
     )
     assert client.result(f"{family}_impersonateAccount", WHALE) is None
-    listed = [WHALE] if family == "anvil" else []  # as the node of that name does
+    listed = [WHALE] if family == "anvil" else []  # as the node with that name does
     assert client.result("eth_accounts")[10:] == listed
     assert client.result("eth_requestAccounts")[10:] == listed
     tx_hash = client.result("eth_sendTransaction", payment)

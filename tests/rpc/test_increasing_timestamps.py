@@ -1,4 +1,4 @@
-"""`fastevm dev --increasing-timestamps`: every block is later than its parent, as on Hardhat."""
+"""Tests of `fastevm dev --increasing-timestamps`: every block is later than its parent."""
 
 import pytest
 

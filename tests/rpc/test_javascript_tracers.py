@@ -1,4 +1,4 @@
-"""Tracers in JavaScript over JSON-RPC: calls, transactions and blocks."""
+"""Tests of JavaScript tracers over JSON-RPC: calls, transactions and blocks."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Forks in a data directory as the commands start them, over JSON-RPC."""
+"""Tests of forks in a data directory, started by the commands."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,7 +59,8 @@ def test_a_development_node_goes_on_with_its_fork(upstream: str, tmp_path: Path)
         assert reading(node) == before
         assert ask(node, "eth_getTransactionReceipt", sent) == receipt
         assert abs(ask(node, "evm_increaseTime", 0) - ahead) <= 1
-        ask(node, "eth_sendTransaction", {"from": BOB, "to": COUNTER})  # still impersonated
+        # still impersonated after the restart
+        ask(node, "eth_sendTransaction", {"from": BOB, "to": COUNTER})
         assert ask(node, "eth_getStorageAt", COUNTER, "0x7", "latest")[-1] == "2"
 
 

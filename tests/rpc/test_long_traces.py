@@ -1,4 +1,4 @@
-"""Long traces over sockets: a node never holds them in memory, on any path."""
+"""Tests that a node never holds long traces in memory, on any path."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ LOOPED = "0x" + "00" * 19 + "bb"
 OVERRIDES = {LOOPED: {"code": "0x5b5f56"}}  # JUMPDEST PUSH0 JUMP
 MEGABYTE = 1 << 20
 LONG, TOO_LONG, SHORT = hex(3_000_000), hex(50_000_000), hex(30_000)
-MEMORY = 40 * MEGABYTE  # that a trace of 55 MiB may add
+MEMORY = 40 * MEGABYTE  # most memory in bytes that a trace of 55 MiB may add
 
 
 def trace(gas: str, **config: Any) -> tuple[str, list[Any]]:
@@ -35,7 +35,7 @@ def most_memory(node: NodeProcess) -> int:
 def node() -> Iterator[NodeProcess]:
     with fastevm_node("--no-mining") as node:
         with node.client() as client:
-            client.send(request_body(*trace(SHORT)))  # what the first trace loads
+            client.send(request_body(*trace(SHORT)))  # loads everything that the first trace needs
         yield node
 
 
@@ -54,7 +54,7 @@ def test_a_long_trace_and_a_failing_one_add_little_memory(node: NodeProcess) -> 
 
 
 def test_a_tree_of_too_many_calls_is_an_error_with_words(node: NodeProcess) -> None:
-    # JUMPDEST, a call of the identity contract, POP PUSH0 JUMP
+    # loops over calls of IDENTITY
     code = {LOOPED: {"code": "0x5b5f5f5f5f5f60045af1505f56"}}
     answers = []
     before = most_memory(node)

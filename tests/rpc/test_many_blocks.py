@@ -1,4 +1,4 @@
-"""A development node with as many blocks as the tests of a governor mine between two votes."""
+"""Tests a development node with as many blocks as tests of governors mine."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ START = 3  # blocks of the history
 @pytest.fixture(scope="module")
 def client() -> Iterator[JsonRpcClient]:
     arguments = parsed("--no-mining")
-    # A busy machine may need longer than the usual time of one request.
+    # a busy machine may need longer than the usual time limit
     node, limits = node_of(arguments), replace(limits_of(arguments), request_time=300.0)
     with (
         ServerThread(node, limits=limits, development=True) as server,

@@ -1,4 +1,4 @@
-"""Blocks that have left memory: every method answers as it did while they were in it."""
+"""Tests that every method gives the same answer after a block has left memory."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""eth_feeHistory up to the pending block, on nodes with and without slices."""
+"""Tests of eth_feeHistory up to the pending block, with and without slices."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Calls and simulations on ``pending``: its own environment, its state once, the caller's last."""
+"""Tests of calls and simulations on ``pending``: its environment and state are applied once."""
 
 from collections.abc import Iterator
 
@@ -11,9 +11,9 @@ from tests.block_times import UNHURRIED_MS
 
 from .test_dev_node import RECEIVER, SENDER, Client
 
-# NUMBER, TIMESTAMP and BASEFEE as three words
+# returns NUMBER, TIMESTAMP and BASEFEE
 ENVIRONMENT = "0x435f52426020524860405260605ff3"
-# count calls in slot 0 and return the count; behind a constructor that returns it
+# init code of a contract that counts its calls in slot 0 and returns the count
 COUNTER = "5f546001018060005560005260206000f3"
 COUNTER_INIT = f"0x70{COUNTER}5f526011600ff3"
 
@@ -43,7 +43,7 @@ def test_the_environment_of_a_call_is_that_of_the_pending_block(client: Client) 
     block = client.result("eth_getBlockByNumber", "pending", False)
     words = [int(found[at : at + 64], 16) for at in range(2, len(found), 64)]
     assert words[:2] == [int(block[name], 16) for name in ("number", "timestamp")]
-    assert words[2] in (0, int(block["baseFeePerGas"], 16))  # 0 where no price is offered
+    assert words[2] in (0, int(block["baseFeePerGas"], 16))  # 0 if the call offers no gas price
     priced = {"to": RECEIVER, "from": SENDER, "gasPrice": hex(10**10), "gas": "0x186a0"}
     found = client.result("eth_call", priced, "pending", override)
     assert int(found[-64:], 16) == int(block["baseFeePerGas"], 16)

@@ -1,4 +1,4 @@
-"""`pending` of a node that follows without a feed: built from pooled transactions, no promise."""
+"""Tests of `pending` on a follower without a feed, built from pooled transactions."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -50,7 +50,7 @@ def follower_of(url: str) -> Node:
 
 
 def becomes(here: JsonRpcClient, value: int) -> None:
-    """Wait until the pending slot of the counter has this value."""
+    """Waits until the pending value of the counter is ``value``."""
     wait_for(
         lambda: here.call("eth_getStorageAt", *SLOT) == hex_word(value), MAX_WAIT, "not pending"
     )
@@ -107,7 +107,7 @@ def test_what_the_upstream_has_pending_is_pending_here() -> None:
 
 
 class OtherPending(Endpoint):
-    """Tells a pending block of its own."""
+    """Returns a pending block chosen by the test."""
 
     def __init__(self, block: Any) -> None:
         self.block = block
@@ -119,7 +119,7 @@ class OtherPending(Endpoint):
 
 
 class NoPending(Endpoint):
-    """Refuses the tag."""
+    """Refuses the tag ``pending``."""
 
     def refusal(self, call: dict[str, Any]) -> dict[str, Any] | None:
         if call.get("params", [None])[:1] == ["pending"]:

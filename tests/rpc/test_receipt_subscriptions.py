@@ -1,4 +1,4 @@
-"""Subscriptions to receipts and inclusions, and notifications that a batch causes itself."""
+"""Tests of subscriptions to receipts and inclusions, and of notifications caused by a batch."""
 
 import json
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ async def client(node: Node) -> AsyncIterator[SocketClient]:
 
 
 async def mined(client: SocketClient, **fields: Any) -> str:
-    """Send a payment and make its block; its hash."""
+    """Sends a payment and mines its block. Returns the hash."""
     tx_hash = str(await client.result("eth_sendTransaction", PAYMENT | fields))
     if await client.result("eth_getTransactionReceipt", tx_hash) is None:
         await client.result("evm_mine")
@@ -47,7 +47,7 @@ async def test_all_receipts(client: SocketClient, argument: list[Any]) -> None:
     tx_hash = await mined(client)
     (receipts,) = await client.results(1)
     assert receipts == [await client.result("eth_getTransactionReceipt", tx_hash)]
-    await client.result("evm_mine")  # a block without receipts says nothing
+    await client.result("evm_mine")  # a block without receipts sends no message
     await client.silence()
 
 
@@ -88,7 +88,8 @@ async def test_an_inclusion_is_one_message(client: SocketClient) -> None:
             "transactionIndex": receipt["transactionIndex"],
             "receipt": receipt,
         }
-        assert "error" in await client.ask("eth_unsubscribe", subscription)  # it has ended
+        # the subscription has ended
+        assert "error" in await client.ask("eth_unsubscribe", subscription)
 
 
 async def test_a_transaction_is_sent_with_its_subscription(client: SocketClient) -> None:

@@ -1,4 +1,4 @@
-"""evm_revert restores what a snapshot saw of the next blocks: a table of every setting.
+"""Tests that evm_revert restores every setting of the next blocks.
 
 ``hardhat`` and ``anvil`` say whether these restore the setting, too: Hardhat 3 (its snapshot of the
 provider) and anvil 1.7.1 (measured: it drops pins and offsets, and keeps the newest of the others).
@@ -21,7 +21,9 @@ FAR = 4_000_000_000  # seconds: in 2096
 
 
 class Setting(NamedTuple):
-    """A method, the value seen by the snapshot, a later one, and what a block shows of it."""
+    """A method, the value before the snapshot, a later value, and the block member that
+    shows it.
+    """
 
     method: str
     early: Any
@@ -29,7 +31,7 @@ class Setting(NamedTuple):
     member: str
     early_shown: int
     hardhat: bool
-    anvil: bool | None  # None: it has no such setting
+    anvil: bool | None  # None: anvil does not have this setting
 
 
 SETTINGS = {

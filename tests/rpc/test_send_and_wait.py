@@ -1,4 +1,4 @@
-"""Sending with a wait for the receipt (EIP-7966) on nodes that build blocks."""
+"""Tests of sending with a wait for the receipt (EIP-7966) on nodes that build blocks."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ def test_a_nonce_behind_a_gap_is_not_pooled(server: ServerThread, dialect: str) 
         fields = {"from": SENDER, "to": SENDER, "nonce": "0x3"}
         assert ask(client, "eth_sendTransactionSync", fields, 50)["error"] == wanted
         assert result(client, "txpool_status") == {"pending": "0x0", "queued": "0x0"}
-        # without a wait it is queued, as ever
+        # without a wait the transaction is queued
         result(client, "eth_sendRawTransaction", early)
         assert result(client, "txpool_status") == {"pending": "0x0", "queued": "0x1"}
 

@@ -1,4 +1,4 @@
-"""The rules of eth_simulateV1 that no recording covers, on a live node in geth's dialect."""
+"""Tests of eth_simulateV1 rules that no recording covers, in geth's dialect."""
 
 from itertools import pairwise
 from typing import Any
@@ -324,7 +324,7 @@ def test_of_two_precompiles_moved_to_one_place_the_higher_wins(geth: str) -> Non
 
 
 def test_the_address_of_a_moved_precompile_stays_warm_and_the_new_one_is_cold(geth: str) -> None:
-    # gas of BALANCE(address in the input) = warm 100 or cold 2600
+    # returns the gas of BALANCE(address in the input): warm 100 or cold 2600
     code = "0x5f355a90315a90035f5260205ff3"
     state = {IDENTITY: {"movePrecompileToAddress": B}, C: {"code": code}}
     calls = [{"from": A, "to": C, "input": "0x" + "00" * 12 + a[2:]} for a in (IDENTITY, B)]
@@ -344,7 +344,7 @@ def test_an_empty_account_made_by_an_override_stays_until_it_is_touched(geth: st
 
 
 def test_overridden_slots_are_the_originals_that_gas_is_counted_from(geth: str) -> None:
-    # SSTORE(0, 7) over 7: no change, a cold slot: 2100 + 100
+    # SSTORE(0, 7) over 7, a no-op on a cold slot: 2100 + 100
     state = {C: {"code": "0x60075f5500", "stateDiff": {"0x" + "00" * 32: SLOT_WORD}}}
     found = outcome(geth, one_block({"from": A, "to": C}, state=state))
     assert int(found["gasUsed"], 16) == 21_000 + 3 + 2 + 2_200

@@ -1,4 +1,4 @@
-"""The recorded eth_simulateV1 requests in the preconf dialect: the same but for what it changes."""
+"""Tests that recorded eth_simulateV1 requests differ in the preconf dialect only as documented."""
 
 import json
 from typing import Any
@@ -12,11 +12,10 @@ from .simulating import A, C, ask, blocks, header_hash, one_block, recorded_simu
 
 REQUESTS = recorded_simulations()
 ZERO = "0x" + "00" * 32
-# What differs follows from the zero root (hashes) and from the spacing of blocks (times, and with
-# them the price of blobs that nobody pays for).
+# Differences follow from the zero root (hashes) and the block spacing (times, and so blob fees).
 SAME_IN_BLOCK = ("number", "gasUsed", "gasLimit", "miner", "baseFeePerGas", "withdrawals", "uncles")
 SAME_IN_CALL = ("gasUsed", "maxUsedGas", "status")
-# These requests name times that fit a spacing of 12 seconds only.
+# Times in these requests only fit a spacing of 12 seconds.
 TIMES_OF_THEIR_OWN = frozenset(
     name for name, request in REQUESTS.items() if '"time"' in json.dumps(request)
 )
@@ -70,7 +69,7 @@ def test_a_failed_call_has_a_text_for_an_error_and_returns_its_revert_data(
         + (2).to_bytes(32, "big")
         + b"no".ljust(32, b"\0")
     )
-    # copies the call data into memory and reverts with it
+    # copies the call data to memory and reverts with it
     state = {C: {"code": "0x365f5f37365ffd"}, A: {"code": "0xfe"}}
     calls = [
         {"from": A, "to": C, "input": "0x" + reason.hex()},

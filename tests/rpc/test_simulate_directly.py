@@ -1,4 +1,4 @@
-"""Requests of the usual form are read out of their text, all others out of parsed JSON.
+"""Tests that the text reader and the reader of parsed JSON give the same plan.
 
 Both readers give the same plan. A member that nobody knows is ignored by the standard, and sends a
 request to the reader of parsed JSON.

@@ -1,4 +1,4 @@
-"""Hostile payloads end in the documented error, in time, with bounded memory."""
+"""Tests that hostile payloads give the documented error in time, with bounded memory."""
 
 import json
 import resource
@@ -13,8 +13,8 @@ from fastevm.rpc_client.messages import RpcUnreachable, request_body
 
 from .simulating import RICH, A, B, C, ask, blocks, one_block, post, refusal
 
-SECONDS = 8.0  # of CPU, at most; the deadline of a request is 5 seconds
-MEGABYTES = 400  # largest growth of the process over all of these requests
+SECONDS = 8.0  # most seconds of CPU; the deadline of a request is 5 seconds
+MEGABYTES = 400  # largest growth of the process in all of these requests
 SELF_CALL = "0x5f5f5f5f5f305af15000"
 
 
@@ -78,7 +78,7 @@ def test_a_memory_bomb_runs_out_of_gas(url: str, size: str) -> None:
 
 
 def test_large_outputs_of_many_calls_are_bounded(url: str) -> None:
-    # each call returns 50,000 bytes of memory for about 30,000 gas
+    # each call returns 50,000 bytes for about 30,000 gas
     calls = [{"from": A, "to": C, "gas": "0x8000"}] * 1_500
     state = {C: {"code": "0x61c3505ff3"}}
     answer = ask(url, one_block(*calls, state=state))
@@ -101,7 +101,7 @@ def test_a_call_tree_a_thousand_deep_is_answered(url: str) -> None:
 
 
 def test_call_trees_with_large_inputs_are_bounded(url: str) -> None:
-    # seven calls of address 4 with 100,000 bytes of input each, a hundred times over
+    # seven calls of IDENTITY with 100,000 bytes of input each, repeated a hundred times
     code = "0x" + "5f5f620186a05f5f5f5af150" * 7 + "00"
     calls = [{"from": A, "to": C, "gas": "0x61a80"}] * 100
     payload = one_block(*calls, state={C: {"code": code}}, returnCallTree=True)

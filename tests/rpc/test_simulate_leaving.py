@@ -1,4 +1,4 @@
-"""Work that lasts, over real sockets: it ends with its client, and leaves a thread to others."""
+"""Tests that long work ends when its client disconnects, and frees its thread."""
 
 import time
 
@@ -34,7 +34,7 @@ def test_calls_that_last_go_to_the_lane_of_simulations(unhurried: ServerThread) 
             limit = workers.long.client_limit
             assert limit is not None
             while workers.long.running + workers.long.waiting != 2:
-                time.sleep(0.01)  # until both have had the time of short jobs
+                time.sleep(0.01)  # until both have used the time of short jobs
             assert workers.long.running == min(limit, 2)
             assert not workers.short.running
     wait_until(unhurried, 0)

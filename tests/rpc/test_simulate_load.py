@@ -1,4 +1,4 @@
-"""Heavy requests on sixteen connections: small ones are answered before any of them ends.
+"""Tests that small requests are answered before any of sixteen heavy ones ends.
 
 How long the answers take is measured by ``python -m fastevm.bench.cadence``. Here the order of
 answers counts and the CPU time that the event loop spends in one turn: both are the same on a
@@ -26,7 +26,7 @@ CONNECTIONS = 16
 SMALL_REQUESTS = 50
 SECONDS = 4.0
 TICK = 0.002  # seconds between two beats of the loop
-TURN_MS = 5.0  # CPU that the loop may spend between two beats, in 99 of 100 cases
+TURN_MS = 5.0  # most CPU milliseconds of the loop between two beats, in 99 % of cases
 
 
 class Heartbeat:
@@ -39,7 +39,7 @@ class Heartbeat:
         self.spent = 0.0
 
     def beat(self) -> None:
-        """Note the CPU time since the last beat in milliseconds and wait for the next one."""
+        """Records the CPU milliseconds since the last beat and waits for the next one."""
         spent = time.thread_time()
         self.turns.append((spent - self.spent) * 1000)
         self.spent = spent
@@ -56,7 +56,7 @@ class Heartbeat:
 
 @contextmanager
 def heavy_load(url: str) -> Iterator[None]:
-    """Sixteen connections that keep simulations running."""
+    """Runs simulations on sixteen connections."""
     command = [sys.executable, "-m", "tests.rpc.load", url, str(SECONDS * 4), str(CONNECTIONS)]
     load = subprocess.Popen(command, cwd=ROOT)
     try:
@@ -110,9 +110,9 @@ SHORT_REQUESTS = (
 
 
 def test_short_calls_go_before_everything_that_is_long(unhurried: ServerThread) -> None:
-    """The first two long requests end only when their clients leave, and the others wait."""
+    """The first two long requests end only when their clients disconnect, and the others wait."""
     long = LONG_REQUESTS[:2] * 4 + LONG_REQUESTS[2:]
-    for method, params in SHORT_REQUESTS:  # so that the logs of the newest block are indexed
+    for method, params in SHORT_REQUESTS:  # indexes the logs of the newest block
         post(unhurried.url("geth"), request_body(method, params))
     with ExitStack() as heavy:
         for method, params in long:

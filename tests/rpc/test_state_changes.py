@@ -1,4 +1,4 @@
-"""``stateChanges`` of a living chain: what subscribers add up is the state of the node."""
+"""Tests that the sum of ``stateChanges`` messages equals the state of the node."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ async def harness() -> AsyncIterator[Harness]:
 
 
 class Mirror:
-    """The accounts as the messages report them."""
+    """The accounts as the messages describe them."""
 
     def __init__(self, client: SocketClient) -> None:
         self.client = client
@@ -39,7 +39,7 @@ class Mirror:
         self.positions: list[tuple[int, int]] = []
 
     async def read(self) -> Any:
-        """Apply the next message and return it."""
+        """Applies the next message and returns it."""
         _, change = await self.client.note()
         account = self.accounts.setdefault(change["address"], {"storage": {}})
         account.update(nonce=change["nonce"], balance=change["balance"])

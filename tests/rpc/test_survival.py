@@ -1,5 +1,5 @@
-"""Nodes in separate processes that are killed at any moment and start again: nothing is lost
-that was canonical or promised, and whoever follows goes on by itself.
+"""Tests that nodes killed at any time lose nothing canonical or promised, and that followers
+continue.
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ from tests.max_wait import MAX_WAIT
 KEY = dev_accounts(1)[0].private_key
 BOB = "0x" + "b0" * 20
 ZERO = "0x" + "00" * 32
-# PUSH0 PUSH0 LOG0 STOP behind a constructor that returns it.
+# init code of a contract that executes PUSH0 PUSH0 LOG0
 LOGGER_INIT = "635f5fa0005f526004601cf3"
 TIMES = ("--block-time", "500ms", "--slice-interval", "50")
 
 
 class Pair:
-    """A node that builds and publishes, one that follows it, and the first account's nonce."""
+    """A builder, a follower of it, and the first account's nonce."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -40,7 +40,7 @@ class Pair:
         self.follower.start()
 
     def send(self, **fields: Any) -> str:
-        """Submit the next transaction of the first account to the builder; its hash."""
+        """Submits the next transaction of the first account to the builder. Returns its hash."""
         members = {
             "chain_id": CHAIN_ID,
             "gas_limit": 100_000,
@@ -72,7 +72,7 @@ def head(node: NodeProcess) -> int:
 
 
 def chain(node: NodeProcess, last: int) -> list[Any]:
-    """Blocks with their receipts and logs, up to a number."""
+    """Returns blocks up to a number, with their receipts and logs."""
     found = []
     for number in range(last + 1):
         block = node.ask("eth_getBlockByNumber", hex(number), True)
@@ -167,7 +167,7 @@ def upstream() -> Iterator[NodeProcess]:
 
 
 def begin_anew(upstream: NodeProcess) -> str:
-    """Restart with another genesis; its hash."""
+    """Restarts the node with another genesis. Returns its hash."""
     upstream.kill()
     upstream.command += ["--genesis-time", "1700000000"]
     upstream.start()

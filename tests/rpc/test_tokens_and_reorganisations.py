@@ -1,4 +1,4 @@
-"""Token balances are dealt and blocks replaced over HTTP, under the names of anvil."""
+"""Tests of dealt token balances and replaced blocks over HTTP, with anvil's names."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from fastevm.node import Mining, dev_node
 from .test_dev_node import RECEIVER, Client
 
 TOKEN, ALICE, BOB = ("0x" + byte * 20 for byte in ("70", "a1", "b0"))
-# Returns the slot keccak256(first argument, second argument).
+# returns the slot keccak256(first argument, second argument)
 READS_TWO = "0x6004355f5260243560205260405f20545f5260205ff3"
 
 
@@ -125,7 +125,7 @@ def test_delegations_in_a_replaced_block(client: Client, impersonates: bool) -> 
     sender = ALICE if impersonates else client.result("eth_accounts")[0]
     client.result("anvil_autoImpersonateAccount", impersonates)
     client.result("anvil_setBalance", sender, hex(10**18))
-    client.result("anvil_mine", 4)  # the base fee falls, and is higher on the new branch
+    client.result("anvil_mine", 4)  # the base fee falls here, and is higher on the new branch
     authorization = {"chainId": "0x0", "address": BOB, "nonce": "0x0", "yParity": "0x0"}
     fields = {"from": sender, "to": BOB, "gas": "0x30d40"}
     fields["authorizationList"] = [authorization | {"r": "0x1", "s": "0x1"}]

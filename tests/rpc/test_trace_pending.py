@@ -1,4 +1,4 @@
-"""Traces of pre-confirmed transactions: the same as after their block is sealed."""
+"""Tests that traces of pre-confirmed transactions do not change when their block is sealed."""
 
 from eth_utils import to_checksum_address
 

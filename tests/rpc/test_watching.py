@@ -1,4 +1,4 @@
-"""Watching a living chain: subscriptions, filters and ranges agree with what becomes canonical."""
+"""Tests that subscriptions, filters and ranges agree with the canonical chain."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ SENDER = Account.from_key(KEY).address
 RECEIVER = "0x" + "11" * 20
 ZERO = "0x" + "00" * 32
 BLOCK_MS, SLICE_MS = 600, 100
-# PUSH0 PUSH0 LOG0, then the number of calls so far into slot 0
+# emits a log, then increments slot 0
 LOGGER_CODE = "5f5fa05f546001015f5500"
 LOGGER_INIT = f"0x6a{LOGGER_CODE}5f52600b6015f3"
 
@@ -222,7 +222,7 @@ async def test_every_getter_serves_the_pre_confirmed_state(harness: Harness) -> 
     assert await client.result("eth_getTransactionCount", SENDER, "pending") == "0x2"
     entry = await client.result("eth_getTransactionByHash", logged["transactionHash"])
     receipt = await client.result("eth_getTransactionReceipt", logged["transactionHash"])
-    if entry["blockHash"] is None and receipt["blockHash"] == ZERO:  # not sealed meanwhile
+    if entry["blockHash"] is None and receipt["blockHash"] == ZERO:  # not sealed in the meantime
         receipts = await client.result("eth_getBlockReceipts", "pending")
         count = await client.result("eth_getBlockTransactionCountByNumber", "pending")
         if len(receipts) == int(count, 16) >= 2:
@@ -234,7 +234,7 @@ async def test_every_getter_serves_the_pre_confirmed_state(harness: Harness) -> 
 
 
 def anywhere(receipt: Any) -> Any:
-    """Returns a receipt without block hash and ``preconfirmed``, which the seal changes."""
+    """Returns a receipt without the block hash and ``preconfirmed``, which sealing changes."""
     logs = [{**entry, "blockHash": None} for entry in receipt["logs"]]
     return {**receipt, "blockHash": None, "logs": logs, "preconfirmed": None}
 
@@ -339,7 +339,7 @@ async def test_a_call_sees_what_only_pre_confirmed_funds_allow(harness: Harness)
 
 
 def rival(node: Node, parent: Block, transactions: list[Any], mark: int) -> Block:
-    """Return a block on ``parent`` that the node has not made."""
+    """Returns a block on ``parent`` that the node has not built."""
     attributes = BlockAttributes(
         timestamp=parent.header.timestamp + 1, coinbase=bytes([mark]) * 20, prev_randao=bytes(32),
         parent_beacon_block_root=bytes(32),
@@ -460,7 +460,7 @@ async def test_who_watches_a_follower_sees_what_the_leader_makes(unhurried: Harn
     async with asyncio.timeout(MAX_WAIT):
         while not node.metrics_registry.get("feed_connected"):
             await asyncio.sleep(0.02)
-        # the follower came in the middle of the first block: the next one is told from its start
+        # the follower connected during the first block, so it sees the next one from its start
         await asyncio.to_thread(leader.node.mine)
         while node.pending() is None:
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""The same history on anvil, where it can be had, and on a development node of this project."""
+"""Creates the same history on anvil, if installed, and on a development node."""
 
 from collections.abc import Iterator
 

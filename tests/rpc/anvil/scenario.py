@@ -1,4 +1,4 @@
-"""One history on two nodes: contracts that call each other in every way, and what was sent to them.
+"""The same history on two nodes: contracts that call each other, and transactions to them.
 
 Accounts, nonces and code are the same on both, so addresses and traces are too.
 """
@@ -51,7 +51,7 @@ class Side:
         return str(self.receipts[name]["contractAddress"])
 
     def send(self, name: str, **fields: Any) -> None:
-        """Send a transaction and keep its receipt."""
+        """Sends a transaction and stores its receipt."""
         transaction = {"from": SENDER, "gas": hex(1_000_000)} | fields
         tx_hash = self.result("eth_sendTransaction", transaction)
         for _ in range(round(MAX_WAIT / PAUSE)):
@@ -63,14 +63,14 @@ class Side:
         raise AssertionError(f"no receipt for {name}")
 
     def deploy(self, name: str, code: bytes, value: int = 0) -> bytes:
-        """Create a contract; its address."""
+        """Creates a contract. Returns its address."""
         data = "0x" + initcode(code).hex()
         self.send(name, data=data, gas=hex(3_000_000), value=hex(value))
         return bytes.fromhex(self.contract(name)[2:])
 
 
 def initcode(code: bytes) -> bytes:
-    """Init code that leaves ``code``."""
+    """Returns init code that deploys ``code``."""
     offset = 0
     while True:
         head = asm(len(code), offset, 0, "CODECOPY", len(code), 0, "RETURN")
@@ -108,7 +108,7 @@ def caller_code(echo: bytes, fails: bytes, halts: bytes, dies: bytes) -> bytes:
 
 
 def play(side: Side) -> Side:
-    """Build the history."""
+    """Builds the history."""
     echo = side.deploy("echo", asm("CALLVALUE", 0, "MSTORE", 32, 0, "RETURN"))
     words = [REVERT_DATA[at : at + 32].ljust(32, b"\0") for at in range(0, len(REVERT_DATA), 32)]
     stores = [asm(int.from_bytes(w, "big"), 32 * i, "MSTORE") for i, w in enumerate(words)]

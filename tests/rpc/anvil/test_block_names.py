@@ -1,4 +1,4 @@
-"""Every method with every name of a block, compared with anvil on the same history."""
+"""Compares every method, for every way to name a block, with anvil on the same history."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -24,7 +24,7 @@ NAMES: Final = (
     "0xfffff",
 )
 EMPTY: Final[tuple[Any, ...]] = ([], "0x")
-# Values that do not depend on the clock, the fees or the client's own members.
+# values that do not depend on the clock, the fees or the client
 SAME_VALUE: Final = (
     "eth_call",
     "eth_getBlockTransactionCountByNumber",
@@ -35,8 +35,8 @@ SAME_VALUE: Final = (
     "eth_getUncleCountByBlockNumber",
     "ots_hasCode",
 )
-# Where both answer and differ: anvil takes the newest block in place of the pending one, and knows
-# fees and codes of blocks that do not exist.
+# The answers differ: anvil uses the newest block instead of the pending one, and knows fees and
+# codes of blocks that do not exist.
 DIFFERENT: Final = {
     ("debug_codeByHash", "0xfffff"),
     ("debug_traceBlockByNumber", "pending"),

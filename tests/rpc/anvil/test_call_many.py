@@ -1,4 +1,4 @@
-"""Calls that build on each other, and bundles of signed transactions."""
+"""Tests of calls that build on each other, and of bundles of signed transactions."""
 
 from typing import Any
 
@@ -127,7 +127,7 @@ def test_a_bundle_of_signed_transactions(ours: Side) -> None:
 
 
 def test_the_block_of_a_bundle(ours: Side) -> None:
-    # the balance of the miner, after its number, its time and its fee were asked for
+    # returns the coinbase's balance, after reading number, time and base fee
     code = "0x43600052426020524860405260606000f3"
     raw = signed(ours, 0, data=code)
     wanted = {

@@ -1,4 +1,4 @@
-"""The rest of debug_*: effects inside a block, and the raw parts of the block."""
+"""Tests of other debug_* methods: effects inside a block, and raw parts of the block."""
 
 from fastevm import keccak256
 

@@ -1,4 +1,4 @@
-"""trace_replay* and trace_call*: frames and state differences of anvil; ops by what they did."""
+"""Tests of trace_replay* and trace_call*: frames and state differences as in anvil."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -35,7 +35,7 @@ def test_state_differences_are_those_of_anvil(ours: Side, anvil: Side, name: str
 
 
 def of_contracts(difference: dict[str, Any]) -> dict[str, Any]:
-    """Without the accounts whose balances depend on fees."""
+    """Removes the accounts whose balances depend on fees."""
     return {name: value for name, value in difference.items() if name not in (SENDER, MINER)}
 
 
@@ -56,7 +56,7 @@ def ops_of(trace: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, dict[st
 @pytest.mark.parametrize("name", SENT)
 def test_ops_are_those_of_anvil(ours: Side, anvil: Side, name: str) -> None:
     found, wanted = (replayed(side, name, ["vmTrace"])["vmTrace"] for side in (ours, anvil))
-    if name != "short life":  # anvil gives an account's code before the transaction
+    if name != "short life":  # anvil shows the code before the transaction
         assert found["code"] == wanted["code"] or wanted["code"] == "0x"
     for (depth, op), (other_depth, other) in zip(ops_of(found), ops_of(wanted), strict=True):
         assert (depth, op["pc"], op["op"]) == (other_depth, other["pc"], other["op"])

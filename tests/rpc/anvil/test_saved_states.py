@@ -1,4 +1,4 @@
-"""State files with the states of older blocks, written by one node and loaded by the other."""
+"""Tests of state files with older states, written by one node and loaded by the other."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +41,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple]:
     file = str(tmp_path / "state.json")
     with makers[writer]("--dump-state", file) as process, process.client() as client:
         play(client)
-        # an address that is delegated, and code that ends inside a push
+        # a delegated account, and code that ends inside a PUSH
         result(client, "anvil_setCode", "0x" + "d1" * 20, "0xef0100" + "ab" * 20)
         result(client, "anvil_setCode", "0x" + "d2" * 20, "0x5b63aabb")
         result(client, "evm_mine")

@@ -1,4 +1,4 @@
-"""A development chain of Base over JSON-RPC: sends, reads and refusals by signature."""
+"""A development chain of Base over JSON-RPC: transactions, reads and errors by signature."""
 
 import secrets
 from dataclasses import dataclass

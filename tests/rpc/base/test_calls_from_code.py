@@ -1,4 +1,4 @@
-"""Native contracts of Base called with unusual data, and by contracts, over JSON-RPC."""
+"""Tests of native contracts of Base with unusual data and called by contracts, over JSON-RPC."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ CREATE = "createPolicy(address,uint8)"
 
 
 def probe(target: str, operation: str, *, gas: int | None = None, value: int = 0) -> bytes:
-    """Code that calls ``target`` with its own input and returns the result's flag and data."""
+    """Returns code that calls ``target`` with its own input and returns success and output."""
     code = Assembly()
     code.op("CALLDATASIZE", "PUSH0", "PUSH0", "CALLDATACOPY")
     code.op("PUSH0", "PUSH0", "CALLDATASIZE", "PUSH0")

@@ -1,4 +1,4 @@
-"""Functions that Cobalt adds to tokens of Base, over JSON-RPC: scheduled multipliers, seizures."""
+"""Tests of Cobalt's token functions over JSON-RPC: scheduled multipliers, seizures."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Gas estimates of native tokens: SSTORE needs more than 2300 gas left (EIP-2200)."""
+"""Tests of gas estimates of native tokens: SSTORE needs more than 2300 gas left (EIP-2200)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Nodes that follow and fork a chain of Base by its name, with native tokens in its blocks."""
+"""Tests of nodes that follow and fork a chain of Base by name."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +27,7 @@ from tests.rpc.base.chain import (
 from tests.unit.rpc.test_command import node_of
 
 BASE_CHAIN_ID = 8_453
-# When each fork was the newest on Base, in seconds.
+# seconds at which each fork was the newest on Base
 TIMES = {"beryl": 1_786_000_000, "cobalt": 1_792_000_000, "denim": 1_795_000_000}
 FOUND = 1_000  # units of the token that the user has
 PAY = "transferWithMemo(address,uint256,bytes32)"
@@ -141,7 +141,7 @@ def test_calls_on_pending_run_in_a_forecast_of_the_next_block(upstream: ServerTh
             return None if pending is None else pending.header.parent_hash
 
         def forecast_is_used() -> bool:
-            """False if the node came to another head meanwhile, or fell behind."""
+            """Returns False if the node moved to another head or fell behind."""
             before = parent()
             later = here.call("eth_call", call, "pending")
             if before is None or parent() != before:

@@ -1,4 +1,4 @@
-"""The milliseconds of blocks in JSON since Denim, and their absence in earlier blocks."""
+"""Tests of the milliseconds of blocks in JSON since Denim."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The policy registry of Base over JSON-RPC, alone and behind a token."""
+"""Tests of the policy registry of Base over JSON-RPC, alone and with a token."""
 
 from tests.rpc.base.chain import (
     ALLOWLIST,

@@ -1,4 +1,4 @@
-"""Assets and stablecoins of Base over JSON-RPC, in each fork (the chain's own smoke tests)."""
+"""Tests of assets and stablecoins of Base over JSON-RPC in each fork (the chain's smoke tests)."""
 
 import secrets
 
@@ -116,7 +116,7 @@ def test_the_executor_of_a_transfer(base: Base) -> None:
         wanted = forbids("TRANSFER_EXECUTOR", policy)
         assert base.refused(user, token, transfer, bob, WAD) == wanted
         assert base.refused(user, token, with_memo, bob, WAD, bytes(32)) == wanted
-    else:  # a holder's own transfer does not ask that policy
+    else:  # a holder's own transfer does not use that policy
         base.send(user, token, transfer, bob, WAD)
     base.send(owner, token, "approve(address,uint256)", user, WAD)
     spend = base.refused(user, token, "transferFrom(address,address,uint256)", owner, bob, WAD)
