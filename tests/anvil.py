@@ -1,4 +1,4 @@
-"""anvil, for tests that compare a node with it."""
+"""Starts anvil for tests that compare a node with it."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from fastevm.bench.node.load import LoadError
 
 
 def anvil_or_skip() -> Path:
-    """Returns the program; skips the test where it cannot be had."""
+    """Returns anvil's path. Skips the test if anvil cannot be installed."""
     try:
         return anvil_binary()
     except LoadError as fault:
@@ -18,7 +18,5 @@ def anvil_or_skip() -> Path:
 
 
 def anvil_process(*options: str) -> NodeProcess:
-    """Returns a node of anvil that says nothing, not started yet; skips the test where there is
-    none.
-    """
+    """Returns a quiet anvil process, not started. Skips the test if anvil cannot be installed."""
     return NodeProcess([str(anvil_or_skip()), "--silent", *options])

@@ -2,6 +2,6 @@
 
 from typing import Final
 
-# 11 days. Blocks end at multiples of their time by the wall clock, so a block of a minute may
+# 11 days. Block times are aligned with the wall clock, so with a block time of a minute a block may
 # end between two requests of a test.
 UNHURRIED_MS: Final = 10**9

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over its DevTools protocol: just what tests of pages need."""
+"""A headless Chromium, driven over the DevTools protocol, for tests of pages."""
 
 import asyncio
 import base64
@@ -21,7 +21,7 @@ needs_axe = pytest.mark.skipif(
     not AXE.is_file(), reason="needs axe-core: `make test-all` installs it"
 )
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-LARGEST_MESSAGE = 64 * 1024 * 1024  # bytes; screenshots
+LARGEST_MESSAGE = 64 * 1024 * 1024  # bytes; screenshots are large
 
 
 def executable() -> str | None:
@@ -84,7 +84,7 @@ class Browser:
                 page.notice(reported["method"], reported["params"])
 
     async def ask(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """Sends a command of the protocol and returns its result."""
+        """Sends a DevTools command and returns its result."""
         number = next(self._ids)
         waiting = self._answers[number] = asyncio.get_running_loop().create_future()
         body = {"id": number, "method": method, "params": params}
@@ -102,11 +102,10 @@ class Browser:
         ready: bool = True,
         over: "Page | None" = None,
     ) -> "Page":
-        """Returns a new page of that size in CSS pixels, with the address loaded and its script
-        ready.
+        """Opens a page of this size in CSS pixels, and waits until its script is ready.
 
-        It is somebody else's, in a separate window with a separate storage; or it is ``over``
-        another one, as a tab that hides it.
+        The page has its own window and storage, or, with ``over``, is a tab that hides another
+        page.
         """
         if over is None:
             context = (await self.ask("Target.createBrowserContext"))["browserContextId"]
@@ -140,7 +139,7 @@ class Browser:
 
 
 class Page:
-    """A page; ``complaints`` are the errors that its scripts and its resources ran into."""
+    """A page. ``complaints``: errors of its scripts and resources."""
 
     def __init__(self, browser: Browser, session: str, context: str, target: str) -> None:
         self.browser = browser
@@ -160,16 +159,16 @@ class Page:
         return await self.browser.ask(method, self.session, **params)
 
     async def go(self, url: str) -> None:
-        """Load an address and wait until the page's own script says that it is ready."""
+        """Loads an address and waits until the page's script is ready."""
         await self.ask("Page.navigate", url=url)
         await self.until("document.body?.dataset.ready === 'yes'")
 
     async def show(self) -> None:
-        """Bring the page to the front of its window."""
+        """Brings the page to the front of its window."""
         await self.browser.ask("Target.activateTarget", targetId=self.target)
 
     async def value(self, expression: str) -> Any:
-        """Returns the value of a JavaScript expression; promises are awaited."""
+        """Returns the value of a JavaScript expression; awaits promises."""
         reported = await self.ask(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -177,7 +176,9 @@ class Page:
         return reported["result"].get("value")
 
     async def until(self, expression: str, seconds: float = MAX_WAIT) -> None:
-        """Wait until an expression is true. AssertionError shows the page's text."""
+        """Waits until an expression is true. The AssertionError after a timeout shows the page's
+        text.
+        """
         end = asyncio.get_running_loop().time() + seconds
         while not await self.value(f"Boolean({expression})"):
             if asyncio.get_running_loop().time() > end:
@@ -189,13 +190,13 @@ class Page:
         return str(await self.value(f"document.querySelector({json.dumps(selector)})?.innerText"))
 
     async def click(self, selector: str) -> None:
-        """Wait for an enabled element and click where it is, as a mouse does."""
+        """Waits for an enabled element, then clicks its centre with the mouse."""
         center = await self.center_of(selector)
         await self.mouse("mousePressed", center)
         await self.mouse("mouseReleased", center)
 
     async def center_of(self, selector: str) -> tuple[float, float]:
-        """Returns the middle of an enabled element, once it is there."""
+        """Waits for an enabled element and returns its centre."""
         found = f"document.querySelector({json.dumps(selector)})"
         await self.until(f"{found} && !{found}.disabled")
         box = await self.value(
@@ -206,14 +207,14 @@ class Page:
         return box[0], box[1]
 
     async def mouse(self, kind: str, center: tuple[float, float]) -> None:
-        """Press or release the left button somewhere."""
+        """Presses or releases the left mouse button."""
         await self.ask(
             "Input.dispatchMouseEvent",
             type=kind, x=center[0], y=center[1], button="left", clickCount=1,
         )  # fmt: skip
 
     async def press(self, key: str, code: int) -> None:
-        """Press and release a key, such as ("Tab", 9)."""
+        """Presses and releases a key, such as ("Tab", 9)."""
         for kind in ("keyDown", "keyUp"):
             await self.ask(
                 "Input.dispatchKeyEvent",
@@ -222,7 +223,9 @@ class Page:
             )  # fmt: skip
 
     async def violations(self) -> list[str]:
-        """Returns the rules of accessibility that axe-core finds violated, each with an element."""
+        """Returns the accessibility rules that axe-core reports as violated, each with an
+        element.
+        """
         await self.value(AXE.read_text() + ";0")
         found: list[str] = json.loads(
             await self.value(

@@ -1,4 +1,4 @@
-"""``pytest --forked``: puts every state that a test makes above an empty remote state."""
+"""``pytest --forked``: every state that a test makes gets an empty remote state under it."""
 
 import contextlib
 import importlib
@@ -43,19 +43,19 @@ own_remote = Node._new_remote
 
 
 def nothing() -> OwnLayer:
-    """Returns a remote state without accounts, of which nothing is known."""
+    """Returns a remote state without accounts, none of which is fetched yet."""
     return OwnLayer.remote(Recorded({}))
 
 
 class KindOfOwn(type):
-    """What is an instance of a class here is one of the class it stands for, too."""
+    """A metaclass: instances of the original class also count as instances of its replacement."""
 
     def __instancecheck__(cls, item: object) -> bool:
         return isinstance(item, cls.__mro__[1])
 
 
 class ForkedLayer(OwnLayer, metaclass=KindOfOwn):
-    """The class of layers, whose first ones are forks."""
+    """A layer whose base is a fork."""
 
     @staticmethod
     def empty() -> OwnLayer:
@@ -69,17 +69,19 @@ class ForkedLayer(OwnLayer, metaclass=KindOfOwn):
 
 
 class ForkedEVM(OwnEVM, metaclass=KindOfOwn):
-    """A machine that begins with a fork instead of an empty state."""
+    """An EVM that begins with a fork instead of an empty state."""
 
     def __init__(self, *rules: Any, state: OwnLayer | None = None, **block: Any) -> None:
         super().__init__(*rules, state=nothing() if state is None else state, **block)
 
 
 class FetchedState(TransactionState):
-    """Fetches the values that transactions of a node read, if its state is above a remote one."""
+    """Fetches the values that a node's transactions read, if the node's state is above a remote
+    one.
+    """
 
     def load_sender(self, transaction: Transaction) -> None:
-        """Reads nothing: the pool reads the sender, whose account is recorded."""
+        """Does nothing: the pool reads the sender, whose account is recorded."""
 
     def fetch(self, transaction: Transaction) -> None:
         """Fetches the values that the transaction reads."""
@@ -92,7 +94,7 @@ class FetchedState(TransactionState):
             super().prepare_block(parent, timestamp)
 
     def prepare_end(self, parent: Header, timestamp: int, run: Callable[[], object]) -> None:
-        """Fetch what a block reads at its end."""
+        """Fetches the values that a block reads at its end."""
         if self.newest()[0].remote_state is not None:
             super().prepare_end(parent, timestamp, run)
 
@@ -105,7 +107,7 @@ def remote_of(node: Node, fork: ForkHistory | None) -> LocalState:
 
 
 def begin() -> None:
-    """Give these classes to everybody, once all modules are loaded that need the others in C."""
+    """Replaces the classes everywhere, after all modules that need the C originals are loaded."""
     for part in pkgutil.iter_modules(fastevm.__path__, "fastevm."):
         if part.name.removeprefix("fastevm.") in NOT_LOADED:
             continue
@@ -124,7 +126,7 @@ def begin() -> None:
 
 
 def leave_out(items: list[pytest.Item]) -> None:
-    """Skip the tests that mean nothing there."""
+    """Skips the tests that make no sense on a fork."""
     for item in items:
         for beginning, reason in LEFT_OUT.items():
             if item.nodeid.startswith(f"tests/{beginning}"):

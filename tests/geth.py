@@ -26,9 +26,9 @@ PRICES = {"gas": hex(200_000), "maxFeePerGas": hex(10**11), "maxPriorityFeePerGa
 
 
 def genesis() -> dict[str, Any]:
-    """Returns every fork up to Osaka from the start.
+    """Returns a genesis file with every fork up to Osaka from the start.
 
-    geth's own development chain has Bogota without Amsterdam, which is no network's rules.
+    geth's own development chain has Bogota without Amsterdam, a combination that no network has.
     """
     blocks = (
         "homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople", "petersburg",
@@ -89,7 +89,7 @@ class Geth:
         self.close()
 
     def answers(self) -> bool:
-        """Returns whether it serves requests."""
+        """Returns whether the node serves requests."""
         if self.process.poll() is not None:
             raise RuntimeError(f"geth ended with status {self.process.returncode}")
         try:
@@ -107,8 +107,8 @@ class Geth:
         return receipt
 
     def receipt(self, tx_hash: str) -> dict[str, Any] | None:
-        """Returns the receipt of a transaction; None while it is not mined, or geth still indexes
-        it.
+        """Returns the receipt of a transaction; None while it is pending or geth still
+        indexes it.
         """
         try:
             found: dict[str, Any] | None = self.client.call("eth_getTransactionReceipt", tx_hash)
@@ -119,7 +119,7 @@ class Geth:
         return found
 
     def count(self) -> dict[str, Any]:
-        """Lets the contract count, in a separate block."""
+        """Calls the counter in a block of its own and returns the receipt."""
         return self.send(to=self.counter)
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class Geth:
 
 
 def geth_or_skip() -> Geth:
-    """geth, started; skips the test where it is not built."""
+    """Starts geth. Skips the test if it is not built."""
     try:
         return Geth(PROGRAMS["geth"].found())
     except NotBuilt as reason:

@@ -1,7 +1,7 @@
-"""How long a test waits for what must happen."""
+"""The time that a test waits for an expected event."""
 
 from typing import Final
 
-# Seconds. What takes a fraction of one on an idle machine must not fail on one a hundred times
-# slower; only a test that fails waits so long.
+# Seconds. A test that needs a fraction of a second on an idle machine must not fail on a machine a
+# hundred times slower. Only failing tests wait so long.
 MAX_WAIT: Final = 300.0

@@ -1,4 +1,4 @@
-"""Published data of OP-stack chains beside the repository: vectors, real blocks, feed messages."""
+"""Published data of OP-stack chains in the shared folder: vectors, real blocks, feed messages."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ def hex_data(text: str) -> bytes:
 
 @cache
 def vectors() -> list[dict[str, Any]]:
-    """Returns all published and recomputed vectors; ``kind`` says what each is."""
+    """Returns all published and recomputed vectors; ``kind`` names the type of each."""
     return json.loads((OP_STACK / "vectors.json").read_text())["vectors"]
 
 
@@ -41,13 +41,13 @@ def input_of(vector: dict[str, Any]) -> bytes:
 
 @cache
 def sepolia_blocks() -> dict[str, Any]:
-    """Eight blocks of OP Sepolia under Holocene with the state that they touch."""
+    """Returns eight blocks of OP Sepolia under Holocene with the state that they read."""
     with gzip.open((OP_STACK / "op-sepolia-holocene-blocks.json.gz").required) as file:
         return json.load(file)
 
 
 def pre_state(block: dict[str, Any]) -> Any:
-    """Returns the accounts before the block as a genesis file has them."""
+    """Returns the accounts before the block in the format of a genesis file."""
     alloc, codes = {}, sepolia_blocks()["codes"]
     for address, fields in block["pre"].items():
         if fields is None:

@@ -44,7 +44,7 @@ def commands_of(text: str) -> list[str]:
 
 
 def _typed(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the lines of a console that a reader types, without the prompt."""
+    """Yields the typed lines of a console, without the prompt."""
     continues = False
     for line in lines:
         if continues or line.startswith(PROMPT):
@@ -61,7 +61,7 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
             continue
         try:
             words = shlex.split(begun, comments=True)
-        except ValueError:  # a quotation continues
+        except ValueError:  # a quoted string continues in the next line
             continue
         if words:
             yield begun

@@ -1,6 +1,6 @@
-"""Official tests and recorded chains: a folder beside the repository by default.
+"""Locates the official tests and recorded chains, by default in a folder beside the repository.
 
-Users do not have the folder. Tests that read a missing file of it are skipped with a reason.
+Users do not have the folder. Tests that read a missing file are skipped with a reason.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class SharedPath(PosixPath):
 
     @property
     def required(self) -> SharedPath:
-        """The path itself; skips the test or module if nothing is there."""
+        """Returns the path. Skips the test or module if it does not exist."""
         if not self.exists():
             where = "set FASTEVM_SHARED to the folder of official tests and recordings"
             pytest.skip(f"no {self.relative_to(SHARED)}: {where}", allow_module_level=True)

@@ -1,4 +1,4 @@
-"""The page on Arbitrum: its program and its node run against a stand-in of an endpoint."""
+"""Runs the program and the node of the Arbitrum page against a fake endpoint."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""The programs of the page on Base do what they say, against a local node."""
+"""Runs the programs of the Base page against a local node."""
 
 import re
 import shlex

@@ -1,7 +1,7 @@
-"""The programs of the pages for clients run as they stand, on a development node.
+"""Runs the programs of the client pages unchanged on a development node.
 
-Hardhat, forge, web3.js, titanoboa, ape and wake are not installed here: `make ecosystem` tries
-those clients by programs of its own, not by those of their pages.
+Hardhat, forge, web3.js, titanoboa, ape and wake are not installed here. `make ecosystem` tests
+those clients with other programs.
 """
 
 import json
@@ -32,14 +32,16 @@ CONFIGURATION = re.compile(r"// hardhat\.config")
 
 
 def programs(page: str, language: str) -> list[str]:
-    """Returns the programs in a language on a page; not the files of a Hardhat project."""
+    """Returns the programs in a language on a page, without the files of Hardhat projects."""
     text = (PAGES / f"{page}.md").read_text()
     found = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
     return [code for code in found if not CONFIGURATION.match(code)]
 
 
 def run(words: list[str], variables: Mapping[str, str], folder: Path | None = None) -> str:
-    """Returns the output of a program. AssertionError with its standard error if it failed."""
+    """Runs a program and returns its output. Raises AssertionError with its standard error if it
+    fails.
+    """
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=MAX_WAIT, env=variables, cwd=folder
     )
@@ -80,7 +82,9 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_a_wallet_and_a_page_find_the_chain_of_the_page() -> None:
-    """The network of the page is that of `fastevm dev`, which answers extensions of browsers."""
+    """The page's network settings are those of `fastevm dev`, which accepts requests of browser
+    extensions.
+    """
     page = (PAGES / "wallets.md").read_text()
     shown = re.search(r'chainId: "(0x[0-9a-f]+)"', page)
     assert shown is not None and f"`{int(shown[1], 16)}`" in page and ADDRESS in page

@@ -1,4 +1,4 @@
-"""The commands that the page of containers runs inside the image, without Docker."""
+"""Checks the container page's commands without Docker."""
 
 import argparse
 import re
@@ -31,7 +31,7 @@ def entrypoint(text: str, pattern: str) -> list[str]:
 
 
 def commands() -> Iterator[list[str]]:
-    """Yields the words that run in a container: of the compose file, then of each command."""
+    """Yields the commands that run in a container: of the compose file, then of `docker run`."""
     (compose,) = (block.code for block in blocks_of(PAGE) if block.title == "compose.yaml")
     yield entrypoint(compose, r"entrypoint: \[(.*)\]")
     for command in commands_of(PAGE):
@@ -71,4 +71,4 @@ def test_the_image_is_built_from_the_file_of_the_repository() -> None:
     (build,) = (shlex.split(line) for line in commands_of(PAGE) if line.startswith("docker build"))
     assert (ROOT / build[build.index("-f") + 1]).is_file()
     assert build[build.index("-t") + 1] == IMAGE
-    assert "/healthz" in DOCKERFILE  # for `condition: service_healthy`
+    assert "/healthz" in DOCKERFILE

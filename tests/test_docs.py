@@ -1,4 +1,4 @@
-"""Every command of the page on pre-confirmations does what it says, against a local sequencer."""
+"""Runs every command of the page on pre-confirmations against a local sequencer."""
 
 import json
 import re
@@ -31,7 +31,7 @@ class Pair(NamedTuple):
     follower: NodeProcess
 
     def here(self, text: str) -> str:
-        """Text of the page with the ports of these nodes."""
+        """Returns text of the page with the ports of these nodes."""
         text = text.replace("127.0.0.1:8545", f"127.0.0.1:{self.sequencer.port}")
         return text.replace("127.0.0.1:8546", f"127.0.0.1:{self.follower.port}")
 

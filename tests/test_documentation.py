@@ -1,4 +1,4 @@
-"""Programs of the documentation run and are typed; every page is in the site's list."""
+"""Documented programs run and pass the type checker. Every page is in the site's navigation."""
 
 import argparse
 import importlib.util
@@ -20,7 +20,7 @@ from tests.max_wait import MAX_WAIT
 from .pages import DOCS, blocks_of, pages
 from .shared_data import ROOT
 
-# Pages whose programs another test runs: against nodes on the ports that they name, or in `ape`.
+# Other tests run the programs of these pages: against nodes on the ports in the page, or in `ape`.
 TESTED = (
     "arbitrum.md",
     "base.md",
@@ -32,7 +32,7 @@ TESTED = (
 )
 PAGES = [path for path in pages() if path.relative_to(DOCS).as_posix() not in TESTED]
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
-COLUMNS = 100  # of code, which fit beside both sidebars at 1280 pixels
+COLUMNS = 100  # widest code that fits between both sidebars at 1280 pixels
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -86,13 +86,13 @@ def is_installed() -> bool:
 
 
 STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
-UNTYPED = ("boa", "eth", "eth_tester")  # libraries without types, which programs import
+UNTYPED = ("boa", "eth", "eth_tester")  # libraries without type annotations
 TYPED = ("tutorials/*.md", "how-to/*.md", "coming-from-*.md")
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provides a folder with every program of tutorials and guides, where type checkers find
+    """Provides a folder with every program of tutorials and guides, in which type checkers find
     packages.
     """
     folder = tmp_path_factory.mktemp("programs")
@@ -150,7 +150,7 @@ GUIDES = [page for page in pages() if page != DOCS / "index.md"]
 def test_a_page_begins_with_what_its_reader_can_do_then(page: Path) -> None:
     _, _, first, *_ = page.read_text().splitlines()
     assert first.startswith(("After this page ", "After this tutorial ")), first
-    assert "This page " not in page.read_text()  # no page describes itself
+    assert "This page " not in page.read_text()
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS).as_posix())
@@ -169,7 +169,7 @@ def test_a_notebook_is_kept_without_what_it_printed(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def hooks() -> dict[str, ModuleType]:
-    """Provides the hooks that write pages, by name."""
+    """Returns the hooks that write pages, by name."""
     found = {}
     for name in ("reference", "rpc_reference", "repository"):
         spec = importlib.util.spec_from_file_location(name, DOCS / f"hooks/{name}.py")
@@ -201,7 +201,7 @@ def test_methods_and_options_of_a_development_chain_exist() -> None:
 
 
 def _options_of(top: argparse.ArgumentParser) -> Iterator[str]:
-    """Yields the options of the only command of a parser."""
+    """Yields the options of a parser's only command."""
     (commands,) = (each for each in top._actions if isinstance(each, argparse._SubParsersAction))
     ((_, command),) = commands.choices.items()
     command.filled()

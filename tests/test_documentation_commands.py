@@ -1,6 +1,6 @@
-"""Every command of the documentation runs. `NOT_HERE` says why some cannot run in a test.
+"""Runs every command of the documentation. `NOT_HERE` lists exceptions with a reason.
 
-Pages whose commands depend on each other have a separate test.
+Pages whose commands depend on each other have their own tests.
 """
 
 import os
@@ -61,7 +61,7 @@ def is_not_here(command: str) -> bool:
 
 
 def words_of(command: str) -> tuple[dict[str, str], list[str]]:
-    """Returns the variables before a command, and its words without a comment and without `&`."""
+    """Splits a command into its environment variables and its words, without a comment and `&`."""
     words = shlex.split(command, comments=True)
     words = words[:-1] if words[-1] == "&" else words
     variables = {}
@@ -104,7 +104,7 @@ def test_a_command_runs(command: str, folder: Path) -> None:
 
 
 def plugin() -> list[str]:
-    """Returns the option that loads the plugin where fastevm is not installed."""
+    """Returns the option that loads the plugin if fastevm is not installed."""
     from importlib.metadata import entry_points
 
     installed = any(found.name == "fastevm" for found in entry_points(group="pytest11"))
@@ -112,7 +112,7 @@ def plugin() -> list[str]:
 
 
 def serves(words: list[str], environment: dict[str, str]) -> None:
-    """Starts a node on a free port; it must answer."""
+    """Starts a node on a free port and checks that it answers."""
     if "--port" in words:
         at = words.index("--port")
         words = [*words[:at], *words[at + 2 :]]

@@ -1,4 +1,4 @@
-"""The site built by `make docs`: results of its search, copied code, and findings of axe."""
+"""Tests the site built by `make docs`: search results, copied code, and accessibility by axe."""
 
 import functools
 import json
@@ -45,7 +45,7 @@ needs_browser = pytest.mark.skipif(
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Logs nothing."""
+    """Serves files without a log."""
 
     def log_message(self, *_: object) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Every command of the page on forks does what it says, against a local node."""
+"""Runs every command of the page on forks against a local node."""
 
 import json
 import os
@@ -47,7 +47,7 @@ class Pair(NamedTuple):
         return text.replace("127.0.0.1:8547", f"127.0.0.1:{self.follower.port}")
 
     def run(self, command: list[str]) -> str:
-        """Standard output of a command that must succeed."""
+        """Runs a command that must succeed and returns its standard output."""
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT,
             env=os.environ | {"FASTEVM_FORK_CACHE": str(self.cache)},

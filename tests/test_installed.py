@@ -1,4 +1,4 @@
-"""Checks that `make package` and the release make on an installation pass in the tree too."""
+"""Runs the checks of installations by `make package` and the release in the repository too."""
 
 import shutil
 

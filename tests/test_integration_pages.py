@@ -1,4 +1,4 @@
-"""Every Python program on the pages for users of other libraries runs unchanged."""
+"""Runs every Python program on the pages for users of other libraries unchanged."""
 
 import re
 import subprocess

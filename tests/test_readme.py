@@ -1,4 +1,4 @@
-"""Every command of the README and of the page with all features does what it says."""
+"""Runs every command of the README and of the features page."""
 
 import json
 import re
@@ -29,7 +29,7 @@ CONSOLE = [
 ]
 COMMANDS = [line.split("  #")[0].strip() for line in SHELL]
 
-# Commands that another test runs, or that take too long for one.
+# Other tests run these commands, or one test would take too long.
 ELSEWHERE = {
     "make dev": "builds; `fastevm dev` is run here",
     "make node": "builds; `fastevm node` is run here",
@@ -45,7 +45,7 @@ def fastevm(*arguments: str) -> list[str]:
 
 
 def run(command: list[str], folder: Path) -> str:
-    """Returns the output of a command that must succeed."""
+    """Runs a command that must succeed and returns its output."""
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -163,13 +163,13 @@ def test_a_follower_finds_the_leader_as_the_console_shows(tmp_path: Path) -> Non
 
 
 def in_folder(words: list[str], folder: Path) -> list[str]:
-    """Returns a command's words without the program, its data directory below ``folder``."""
+    """Returns a command's words without the program, with its data directory below ``folder``."""
     at = words.index("--datadir") + 1
     return [*words[1:at], str(folder / words[at]), *words[at + 1 :]]
 
 
 def test_links_of_the_readme_are_absolute_and_lead_to_files() -> None:
-    """Package indexes show the README without the repository around it."""
+    """Package indexes show the README without the repository."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     repository = project["urls"]["Repository"]
     raw = repository.replace("github.com", "raw.githubusercontent.com")

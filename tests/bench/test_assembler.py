@@ -1,4 +1,4 @@
-"""The assembler of the benchmark programs, and the programs themselves."""
+"""Tests of the benchmarks' assembler and of the programs that it assembles."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The bench of blocks on several threads: a line for each block."""
+"""Tests of the benchmark of blocks on several threads."""
 
 import pytest
 

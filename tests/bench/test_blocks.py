@@ -1,4 +1,4 @@
-"""The bench of real blocks: a line for each, and an exit that says what went wrong."""
+"""Tests of the benchmark of real blocks: its table and its exit codes."""
 
 import json
 from pathlib import Path

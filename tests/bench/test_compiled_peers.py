@@ -19,9 +19,7 @@ echo "no such module" >&2; exit 1
 
 @pytest.fixture
 def tools(tmp_path, monkeypatch):
-    """Provides a machine with an empty cache, whose only programs are in the folder that this
-    returns.
-    """
+    """Provides a machine with an empty cache, whose only programs are in the returned folder."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
@@ -31,7 +29,6 @@ def tools(tmp_path, monkeypatch):
 
 
 def put(folder: Path, name: str, text: str) -> None:
-    """Writes a program."""
     path = folder / name
     path.write_text(text)
     path.chmod(0o755)

@@ -13,7 +13,7 @@ from fastevm.bench.remote import market, market_nodes, sides
 
 @pytest.fixture
 def own_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No peers, and our own node as the one that is forked."""
+    """Leaves out the peers, and forks our own node."""
 
     def missing(*_: object) -> None:
         raise LoadError("it is not here")

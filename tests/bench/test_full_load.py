@@ -18,7 +18,9 @@ from fastevm.bench.node.load import LoadError
 
 
 def moments(each: float, count: int = 64, step: int = 1_000, trimmed: int = 0) -> list[Moment]:
-    """Samples of a node that keeps so many bytes per transaction, and sometimes freed memory."""
+    """Returns samples of a node that keeps ``each`` bytes per transaction, and sometimes freed
+    memory.
+    """
     return [
         Moment(
             round(100 * 2**20 + each * n * step) - trimmed * (n % 2), WARM_TRANSACTIONS + n * step
@@ -66,7 +68,7 @@ def test_the_limit_is_noise_or_a_few_bytes_each(total: int, transactions: int, f
 
 
 class Broken:
-    """A sender whose node is gone."""
+    """A sender whose node does not answer."""
 
     sent = 0
 

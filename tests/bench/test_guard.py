@@ -1,4 +1,4 @@
-"""The guard over instruction counts."""
+"""Tests of the comparison of instruction counts with a baseline."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from fastevm.bench.node import compared
 from fastevm.bench.node.compared import ComparedNode, start_anvil
 from fastevm.bench.node.launch import NodeProcess
 
-# Answers every request with the number of its process, and writes that down when it starts.
+# Writes its process id to a file when it starts, and answers every request with that id.
 PROGRAM = """
 import json, os, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -33,7 +33,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[-1])), Answer).serve_forever()
 
 @pytest.fixture
 def started(tmp_path: Path) -> Path:
-    """Provides the file with the processes that were started."""
+    """Provides the file that lists the processes that were started."""
     return tmp_path / "started"
 
 
@@ -61,7 +61,7 @@ def test_a_node_is_one_process(command: list[str], started: Path) -> None:
         node.start()
     node.kill()
     assert alive(started) == []
-    with node:  # again, on the same port
+    with node:
         assert len(alive(started)) == 1
     assert alive(started) == []
 

@@ -13,7 +13,7 @@ from fastevm.core.execution.parallel import bal_executor
 def test_blocks_are_timed_on_one_thread_and_by_their_lists(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seconds = count()  # each reading of the clock is a second later, on any machine
+    seconds = count()  # each call is one second later, so times do not depend on the machine
     clock = SimpleNamespace(perf_counter=seconds.__next__, process_time=seconds.__next__)
     for module in (listed_blocks, on_threads):
         monkeypatch.setattr(module, "time", clock)

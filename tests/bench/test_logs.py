@@ -8,7 +8,7 @@ from fastevm.bench import logs as beside
 from fastevm.bench.node import log_index as logs
 from fastevm.chain.logs import LogIndex, LogLimits, LogQuery
 
-SPARE = 5  # machines and their neighbours differ
+SPARE = 5  # machines differ, and other programs run beside the test
 
 
 @pytest.fixture(scope="module")

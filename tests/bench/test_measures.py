@@ -1,4 +1,4 @@
-"""The measurements beside the cases, on small sizes."""
+"""Tests of the measurements that are not cases of a file, with small sizes."""
 
 import pytest
 

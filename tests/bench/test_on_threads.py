@@ -10,7 +10,9 @@ BYTES_PER_SECOND = on_threads.LEAST_HASHED / 0.0001
 
 
 class Clock:
-    """A clock that work sets forward; hashing in turn takes a time per byte, on threads a share."""
+    """A fake clock. Work advances it, and hashing takes a time per byte, less on several
+    threads.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, hashing_gain: float) -> None:
         self.now = 0.0
@@ -50,7 +52,7 @@ def test_pairs_do_not_count_while_others_use_the_processors(
 @pytest.mark.parametrize(
     ("seconds", "size"),
     [
-        (0.0001, on_threads.LEAST_HASHED),  # two hashes of half of it would take as long
+        (0.0001, on_threads.LEAST_HASHED),
         (0.0004, 2 * on_threads.LEAST_HASHED),
         (1000.0, len(on_threads.HASHED)),
     ],

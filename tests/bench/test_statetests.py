@@ -1,4 +1,4 @@
-"""The comparison of state-test runners: sampled, counted and omitted tests."""
+"""Tests of the comparison of state-test runners: samples, counts and omitted tests."""
 
 import random
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ GAS = 43_106
 
 
 def made():
-    """Two tests of one case each; the second wants another root."""
+    """Provides two tests of one case each. The second one expects another root."""
     wrong = state_test("London", *counting(GAS, 0))
     return {"right": state_test("Berlin", *counting(GAS, GAS)), "wrong": wrong}
 

@@ -24,7 +24,7 @@ from fastevm.simulate import Watch
 
 
 class Clock:
-    """A clock that only moves when something takes time."""
+    """A fake clock, which only work advances."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -34,12 +34,14 @@ class Clock:
 
 
 class FakeWatch:
-    """A watch whose steps take as long as the test says. ``work``: (seconds, stale) of each."""
+    """A watch whose steps take a given time. ``work``: seconds of each step, and the questions that
+    are still stale.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.work: list[tuple[float, int]] = []
-        self.calls: list[int | None] = []  # the slice of an advance, None for a refresh
+        self.calls: list[int | None] = []  # slice number of each advance, None for a refresh
 
     def advance(self, state: Any, *, slice_index: int, budget: float) -> SimpleNamespace:
         return self._step(slice_index)
@@ -68,7 +70,7 @@ class FollowerStand:
         self.follower = Follower(cast(Node, None), cast(Watch, self.watch))
 
     def slice(self, index: int) -> None:
-        """A slice is published now."""
+        """Publishes a slice."""
         published = SimpleNamespace(slice_index=index, published=self.clock.now)
         self.follower.wake(cast(Any, published))
 
@@ -168,7 +170,7 @@ def test_a_slice_stores_as_many_values_as_questions_shall_run() -> None:
 
 
 class FakeBench:
-    """Hands out figures; each part with the watch is ``late`` milliseconds late."""
+    """Returns fixed figures. Each part with the watch is ``late`` milliseconds late."""
 
     def __init__(self, late: float, fresh: float) -> None:
         self.count = 1_000

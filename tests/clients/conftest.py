@@ -1,4 +1,4 @@
-"""A development node in a separate process, as any client finds it."""
+"""Provides a development node in a separate process, as clients use it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from fastevm.bench.node.launch import fastevm_node
 
 @contextmanager
 def running_node(*options: str, module: Sequence[str] = ("fastevm.rpc",)) -> Iterator[str]:
-    """Provides the address of a node with these options; it must end without a complaint."""
+    """Provides the address of a node with these options. The node must exit without errors."""
     node = fastevm_node(*options, module=module)
     node.start()
     try:

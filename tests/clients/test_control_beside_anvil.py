@@ -16,8 +16,9 @@ from tests.rpc.test_dev_node import Client
 
 ALICE, BOB, CAROL = ("0x" + byte * 20 for byte in ("a1", "b0", "ca"))
 ETHER = hex(10**18)
-READS_TWO = "0x6004355f5260243560205260405f20545f5260205ff3"  # slot keccak256(two arguments)
-CREATION = "0x602a600052600160206000a1602a60015560006000f3"  # a log, and slot 1 is 42
+# returns slot keccak256(two arguments)
+READS_TWO = "0x6004355f5260243560205260405f20545f5260205ff3"
+CREATION = "0x602a600052600160206000a1602a60015560006000f3"  # emits a log, and sets slot 1 to 42
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ class Chains:
         return ours
 
     def each(self, method: str, *params: Any) -> tuple[Any, Any]:
-        """Return the answers of anvil and of this node."""
+        """Returns the answers of anvil and of this node."""
         return self.anvil.ask(method, *params), self.client.result(method, *params)
 
 
@@ -129,9 +130,9 @@ def test_blocks_are_replaced_as_in_anvil(chains: Chains) -> None:
 
 
 def fill(ask: Any) -> list[str]:
-    """Mine a creation that logs, and a payment of an impersonated account.
+    """Mines a contract creation with a log, and a payment of an impersonated account.
 
-    anvil answers a send before the block is there: each send waits for its receipt.
+    anvil answers a send before the transaction is mined, so each send waits for its receipt.
     """
     ask("anvil_setBalance", ALICE, ETHER)
     ask("anvil_impersonateAccount", ALICE)
@@ -142,7 +143,7 @@ def fill(ask: Any) -> list[str]:
 
 
 def mined(ask: Any, tx_hash: str) -> str:
-    """Return `tx_hash` once its receipt is there."""
+    """Waits for the receipt of ``tx_hash`` and returns the hash."""
     until = time.monotonic() + MAX_WAIT
     while ask("eth_getTransactionReceipt", tx_hash) is None:
         assert time.monotonic() < until, tx_hash

@@ -1,6 +1,6 @@
-"""Clients as published, each in a separate environment, do all their cases on `fastevm dev`.
+"""Published clients, each in a separate environment, pass all their cases on `fastevm dev`.
 
-`python -m tests.ecosystem.development.clients` runs the same cases beside anvil.
+`python -m tests.ecosystem.development.clients` runs the same cases on anvil too.
 """
 
 import shutil
@@ -13,7 +13,8 @@ from fastevm.bench.node.load import LoadError
 from tests.ecosystem.development.clients import CLIENTS, environment, run
 from tests.ecosystem.development.nodes import OURS
 
-# viem asks for these by names that Ganache has not either, and has no interval of blocks for it.
+# viem uses names for these that Ganache does not have either, and cannot mine with an interval in
+# Ganache mode.
 NOT_IN_GANACHE = {
     "dropTransaction", "dumpState", "impersonateAccount", "loadState", "mine with an interval",
     "removeBlockTimestampInterval", "reset", "setBlockTimestampInterval", "setCoinbase",
@@ -22,11 +23,11 @@ NOT_IN_GANACHE = {
 }  # fmt: skip
 REFUSED = {
     "viem, mode ganache": NOT_IN_GANACHE,
-    # A failing transaction without a gas limit is mined as on anvil; the helper wants a refusal.
+    # A failing transaction without a gas limit is mined, as on anvil; the helper expects an error.
     "OpenZeppelin test helpers": {"expectRevert"},
 }
-TRACING = {"alto"}  # with tracers in JavaScript
-FEWEST = 4  # cases of a client
+TRACING = {"alto"}  # needs tracers in JavaScript
+FEWEST = 4  # cases per client
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,4 +1,4 @@
-"""Programs with ethers and viem from the npm registry, run by Node.js."""
+"""Programs with the npm packages ethers and viem, run by Node.js."""
 
 import json
 import shutil

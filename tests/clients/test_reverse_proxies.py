@@ -1,4 +1,4 @@
-"""The configurations of docs/public before a node: calls, WebSockets, clients' own addresses,
+"""Tests of the documented reverse-proxy configurations: calls, WebSockets, client addresses,
 limits, hidden metrics.
 """
 
@@ -39,7 +39,7 @@ def free_port() -> int:
 
 
 def write_certificate(folder: Path) -> None:
-    """A certificate that signs itself, and its key."""
+    """Writes a self-signed certificate and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
     now = datetime.now(UTC)
@@ -52,7 +52,7 @@ def write_certificate(folder: Path) -> None:
 
 
 def nginx(folder: Path, node: int, port: int) -> tuple[list[str], str]:
-    """Returns the command that runs nginx, and the address that it serves."""
+    """Returns the command that runs nginx, and the address it serves."""
     write_certificate(folder)
     text = (FOLDER / "nginx.conf").read_text()
     text = text.replace("127.0.0.1:8545", f"127.0.0.1:{node}").replace(
@@ -65,7 +65,7 @@ def nginx(folder: Path, node: int, port: int) -> tuple[list[str], str]:
 
 
 def caddy(folder: Path, node: int, port: int) -> tuple[list[str], str]:
-    """Returns the command that runs Caddy, and the address that it serves, without TLS."""
+    """Returns the command that runs Caddy, and the address it serves without TLS."""
     text = (FOLDER / "Caddyfile").read_text()
     text = text.replace("127.0.0.1:8545", f"127.0.0.1:{node}").replace(
         NAME, f"http://{NAME}:{port}"
@@ -77,7 +77,7 @@ def caddy(folder: Path, node: int, port: int) -> tuple[list[str], str]:
 
 @pytest.fixture(params=[nginx, caddy], ids=["nginx", "caddy"])
 def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, ServerThread]]:
-    """Provides the address of a proxy before a development node, and the node's server."""
+    """Provides the address of a proxy in front of a development node, and the node's server."""
     name = request.param.__name__
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")

@@ -1,4 +1,4 @@
-"""Twenty payments one after another and twenty at once, with each client, on each kind of node."""
+"""Sends twenty payments one by one and twenty at once, with each client, to each kind of node."""
 
 import subprocess
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Every method that anvil has answers in its shape, or a list says why it does not."""
+"""Every anvil method answers in anvil's shape here, except for listed differences."""
 
 import shutil
 

@@ -1,7 +1,7 @@
-"""State tests on a machine that is interrupted all the time: the outcome must be the same.
+"""State tests with constant interruptions: the outcome must be the same.
 
-The state is fetched piece by piece, every hosted op is given back once before it runs, and steps
-are recorded in a buffer that is always full.
+State is fetched value by value, every hosted op is first deferred once, and trace steps go to a
+buffer that is always full.
 """
 
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ SUITES = (
     "legacy_constantinople_state_tests", "eest_state_tests", "eest_ported_state_tests",
     "eest_amsterdam_state_tests",
 )  # fmt: skip
-EVERY = 3  # entries of the sample, that many of which one runs
+EVERY = 3  # one of this many entries of the sample is run
 BUFFER = 4_096  # bytes
-TRACED_GAS = 5_000_000  # of a transaction; more could make too many records
+TRACED_GAS = 5_000_000  # limit per transaction; more gas could make too many records
 
 MODES: Mapping[str, Mapping[str, Any]] = {
     "remote": {"remote": True},
@@ -38,7 +38,7 @@ MODES: Mapping[str, Mapping[str, Any]] = {
 
 
 def outcome(test: StateTest, fork: str, entry: Mapping[str, Any], mode: str) -> bytes:
-    """Returns the state root after an entry's transaction."""
+    """Returns the state root after the transaction of an entry."""
     schedule = test.schedule_of(fork)
     options = dict(MODES[mode])
     if "trace" in options:

@@ -15,7 +15,7 @@ from fastevm.conformance.sources import test_files as files_of
 
 from .sampling import HUNGRY, archive, chosen, manifest, write_out
 
-LOOKED_AT = 30  # files of an archive whose kind is asked for
+LOOKED_AT = 30  # files per archive that are read to find its kind
 WORKERS = os.cpu_count() or 1
 
 SAMPLED = (
@@ -55,7 +55,7 @@ From the official tests, github.com/ethereum/execution-specs at 5cdb055e, filled
 
 
 def run(suite: Suite, paths: list[Path], selection: Selection | None = None) -> Tally:
-    """Run the files; every failure is in the message of the assertion."""
+    """Runs the files. The assertion's message has every failure."""
     output = io.StringIO()
     tally = run_suite(suite, paths, workers=WORKERS, output=output, selection=selection)
     assert tally.failed == 0, output.getvalue()

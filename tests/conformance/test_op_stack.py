@@ -1,6 +1,7 @@
-"""Real blocks of OP Sepolia, executed on the state that they touch, to their published hashes.
+"""Executes real blocks of OP Sepolia on the state that they read, and compares the published
+hashes.
 
-Source: executor fixtures of kona (eight blocks under Holocene), every value checked by its hash.
+Source: executor fixtures of kona (eight blocks under Holocene). Every value is checked by its hash.
 """
 
 import pytest
@@ -24,7 +25,9 @@ DATA = sepolia_blocks()
 
 
 def state_root_after(block, layer):
-    """Returns the root of the partial trie of the block's witness after the block's changes."""
+    """Returns the state root after the block's changes, computed on the partial trie of its
+    witness.
+    """
     nodes = {
         keccak(node): node for node in map(hex_data, (DATA["nodes"][i] for i in block["nodes"]))
     }

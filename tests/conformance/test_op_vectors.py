@@ -1,7 +1,7 @@
-"""Published vectors of OP-stack chains that need more than one part: limits, roots, vaults.
+"""Published vectors of OP-stack chains that need several modules: limits, roots, vaults.
 
-Sources: execution engine pages of the OP Stack specification (Granite to Karst), tests
-of op-reth and op-alloy, witnesses of OP Sepolia.
+Sources: execution engine pages of the OP Stack specification (Granite to Karst), tests of op-reth
+and op-alloy, witnesses of OP Sepolia.
 """
 
 import pytest
@@ -37,11 +37,11 @@ LIMITS = [
 def test_a_precompile_refuses_more_input_than_its_limit(number, fork, most):
     schedule = schedule_for(fork)
     assert schedule.packed()["precompile_max_input"][number] == most
-    # Above the limit all gas is consumed, whatever the price.
+    # Input above the limit consumes all gas, whatever the price.
     assert run(number, bytes(most + 1), GAS, fork) == (False, b"", 0)
     assert run(number, bytes(most + 1), 1, fork)[0] is False
     pair = 192 if number == 0x08 else {0x0C: 160, 0x0E: 288, 0x0F: 384}[number]
-    usable = most - most % pair  # Granite's limit is not a whole number of pairs
+    usable = most - most % pair  # Granite's limit is not a multiple of the pair size
     succeeded, _, left = run(number, bytes(usable), GAS, fork)
     assert succeeded
     assert 0 < left < GAS

@@ -1,4 +1,6 @@
-"""Real blocks and recorded traces: of each archive a sample. All: ``fastevm conformance real``."""
+"""Real blocks and recorded traces: a sample of each archive. ``fastevm conformance real``
+runs all.
+"""
 
 from pathlib import Path
 

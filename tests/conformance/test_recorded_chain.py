@@ -1,4 +1,4 @@
-"""The recorded chain: 54 blocks through every fork, and the effects of a flipped byte."""
+"""A recorded chain of 54 blocks through every fork, and the effects of a flipped byte."""
 
 import json
 import random
@@ -33,7 +33,7 @@ def new_chain() -> Chain:
 
 
 def blocks_in(data: bytes) -> list[bytes]:
-    """Returns the encodings of the blocks, one by one."""
+    """Returns the RLP encoding of each block."""
     blocks = []
     while data:
         width = data[0] - 0xF7
@@ -88,7 +88,9 @@ def test_blocks_encode_to_the_bytes_they_came_from(chain: Chain) -> None:
 
 
 def prefixes() -> Iterator[tuple[Chain, bytes, bytes]]:
-    """For each block: a chain up to its parent, its encoding, and the next block's encoding."""
+    """Yields for each block a chain up to its parent, its encoding, and the next block's
+    encoding.
+    """
     chain = new_chain()
     blocks = blocks_in(recorded("chain.rlp"))
     for raw, following in zip(blocks, [*blocks[1:], b""], strict=True):
@@ -99,7 +101,7 @@ def prefixes() -> Iterator[tuple[Chain, bytes, bytes]]:
 def flip_and_import(
     chain: Chain, raw: bytes, following: bytes, position: int, mask: int
 ) -> InvalidBlock | None:
-    """Import a block with one changed byte and the block after it; the error."""
+    """Imports a block with one changed byte, then the block after it. Returns the error."""
     damaged = bytearray(raw)
     damaged[position] ^= mask
     before = chain.head.hash
@@ -115,8 +117,8 @@ def flip_and_import(
 def check(chain: Chain, raw: bytes, following: bytes, position: int, mask: int) -> None:
     error = flip_and_import(chain, raw, following, position, mask)
     if error is None:
-        # Of the last block nobody after it says which hash it should have: what its own rules leave
-        # free (randomness, a nearby time or gas limit) makes another valid block.
+        # No later block commits to the hash of the last block. A change to a value that its own
+        # rules leave free (prevRandao, timestamp, gas limit) makes another valid block.
         assert following == b"", f"byte {position} of block {chain.head.number + 1}"
         return
     assert error.number is not None

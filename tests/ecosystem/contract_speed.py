@@ -1,8 +1,8 @@
-"""Speed of contract calls beside eth-abi, pyrevm and web3.py: one run, one table.
+"""Times contract calls with fastevm, eth-abi on pyrevm, and web3.py, and prints a table.
 
-``python -m tests.ecosystem.contract_speed [CALLS [ROUNDS]]``: CPU microseconds, the medians of
+``python -m tests.ecosystem.contract_speed [CALLS [ROUNDS]]`` prints CPU microseconds: medians of
 rounds that alternate between the libraries. pyrevm is loaded from ``.venv-pyrevm`` (``make
-peers``); its calls are decoded with eth-abi. web3.py uses a node in this process.
+peers``); its results are decoded with eth-abi. web3.py uses a node in this process.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Work = Callable[[], object]
 
 
 def pyrevm_call() -> Callable[[bytes], bytes] | None:
-    """Returns a call of the pool on pyrevm, or None if it is not installed."""
+    """Returns a function that calls the pool on pyrevm, or None if pyrevm is not installed."""
     sys.path += [str(path) for path in ROOT.glob(".venv-pyrevm/lib/python3*/site-packages")]
     try:
         pyrevm: Any = import_module("pyrevm")

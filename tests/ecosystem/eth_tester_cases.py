@@ -1,4 +1,4 @@
-"""eth-tester's cases for backends, on the backend that the environment names."""
+"""Runs eth-tester's backend tests on the backend named by the environment."""
 
 import pytest
 from eth_tester import EthereumTester

@@ -1,8 +1,8 @@
-"""Test suites of other libraries, as published, on fastevm and on the engine they come with.
+"""Runs published test suites of other libraries on fastevm and on their usual engine.
 
-``python -m tests.ecosystem.suites [NAME ...]``: each suite in a separate environment, one engine
-after the other; a table of counts and CPU seconds, Markdown. Exit status 1 where fewer tests pass
-on fastevm than on the other engine. Environments, sources and logs stay in ``build/suites``.
+``python -m tests.ecosystem.suites [NAME ...]`` runs each suite in a separate environment, one
+engine after the other, and prints counts and CPU seconds as Markdown. Exit status 1 if fewer tests
+pass on fastevm than on the other engine. Environments, sources and logs stay in ``build/suites``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FOLDER = ROOT / "build" / "suites"
 OURS = "fastevm"
-HOURS = 4.0  # that one run may take
+HOURS = 4.0  # limit of one run
 TESTER = "ETHEREUM_TESTER_CHAIN_BACKEND"
 BACKENDS = {
     OURS: {TESTER: "fastevm.integrations.eth_tester.Backend"},
@@ -43,7 +43,7 @@ BOA_PACKAGES = (
     "pytest-cov",
     "hypothesis<6.140",
 )
-# Distributions of web3.py have the tests without the `conftest.py` of the repository.
+# web3.py's distributions contain the tests but not the repository's `conftest.py`.
 WEB3_ROOT = ("conftest.py", HERE / "web3_root_fixtures.py")
 IN_PROCESS = "test_in_process.py"
 PYTEST = ("pytest", "-o", "addopts=", "-q", "-p", "no:cacheprovider", "--tb=line")
@@ -95,11 +95,12 @@ VYPER_PACKAGES = (
 )  # fmt: skip
 
 
-# These tests read mainnet's state from an endpoint.
+# These tests read mainnet state from an endpoint.
 NOT_ON_MAINNET = ("-k", "not (revm_fork or fork_storage or balances_fork)")
 
 
-# These expect an estimate that is thousands of gas too high, and a transaction of another chain.
+# These tests expect an estimate that is thousands of gas too high, or a transaction of another
+# chain.
 PY_EVM_ALONE = tuple(
     f"--deselect=tests/core/{name}"
     for name in (
@@ -107,14 +108,14 @@ PY_EVM_ALONE = tuple(
         "contracts/test_contract_estimate_gas.py::test_async_estimate_gas_accepts_latest_block",
         "eth-module/test_transactions.py::test_eth_send_raw_blob_transaction",
         "eth-module/test_transactions.py::test_async_send_raw_blob_transaction",
-        # Seconds of the clock.
+        # This test measures wall time.
         "contracts/test_contract_init.py::test_async_init_multiple_contracts_performance",
     )
 )
 
 
 def vyper(fork: str) -> Suite:
-    """vyper's functional tests under the rules of a fork."""
+    """Returns vyper's functional tests under the rules of a fork."""
     return Suite(
         packages=VYPER_PACKAGES,
         tests=(
@@ -129,7 +130,7 @@ def vyper(fork: str) -> Suite:
 
 
 def web3_modules(file: str, *nodes: str, own: tuple[tuple[str, Path], ...] = ()) -> Suite:
-    """web3.py's tests for go-ethereum, except peers, on development nodes."""
+    """Returns web3.py's tests for go-ethereum, without those of peers, on development nodes."""
     folder = "tests/integration/go_ethereum"
     return Suite(
         (*TESTER_PACKAGES, "web3==7.16.0", "py-geth>=5"),
@@ -189,7 +190,7 @@ SUITES = {
 
 
 def environment(suite: Suite) -> Path:
-    """Returns the interpreter of the suite's environment, made where it is not there."""
+    """Returns the Python of the suite's environment, which is created if it is missing."""
     name = re.sub(r"\W+", "-", suite.source or suite.packages[0])
     folder = FOLDER / f"venv-{name}"
     python = folder / "bin" / "python"
@@ -198,7 +199,7 @@ def environment(suite: Suite) -> Path:
         needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
         install = [python, "-m", "pip", "install", "--quiet"]
         subprocess.run([*install, *suite.packages], check=True)
-        # The suite's pins first: ours say what fastevm was tried with, and most of them agree.
+        # Install the suite's pins before ours: ours are only tested versions, and most agree.
         names = [need for need in needs if not need.startswith("pycryptodome")]
         subprocess.run([*install, *names], check=True)
         (folder / "ready").touch()
@@ -206,7 +207,7 @@ def environment(suite: Suite) -> Path:
 
 
 def sources(suite: Suite, python: Path, engine: str) -> Path:
-    """Returns the folder to run in: the unpacked distribution, changed for fastevm."""
+    """Returns the working folder: the unpacked distribution, changed for fastevm."""
     if suite.repository is not None:
         return changed(suite, cloned(*suite.repository, engine), engine)
     if suite.project is not None:
@@ -232,7 +233,7 @@ def sources(suite: Suite, python: Path, engine: str) -> Path:
 
 
 def changed(suite: Suite, folder: Path, engine: str) -> Path:
-    """Returns the folder with the suite's change for fastevm, made once."""
+    """Applies the suite's change for fastevm once and returns the folder."""
     if suite.change is not None and engine == OURS:
         file, before, after = suite.change
         text = (folder / file).read_text()
@@ -243,7 +244,7 @@ def changed(suite: Suite, folder: Path, engine: str) -> Path:
 
 
 def cloned(address: str, tag: str, engine: str) -> Path:
-    """Returns a clone of a repository at a tag, separate for each engine."""
+    """Clones a repository at a tag, once per engine."""
     folder = FOLDER / f"{address.rpartition('/')[2]}-{tag}-{engine}"
     if not folder.exists():
         clone = ["git", "clone", "--quiet", "--depth=1", "--branch", tag, address, folder]

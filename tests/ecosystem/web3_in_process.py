@@ -1,7 +1,8 @@
-"""What web3.py wants of a node, asked of its providers that have one inside the process.
+"""Runs web3.py's integration tests on its in-process providers.
 
-It stands beside web3.py's own file for go-ethereum over HTTP, whose fixtures it shares: every case
-that the tester provider passes or skips, and those of asynchronous and persistent connections.
+The file is put beside web3.py's own file for go-ethereum over HTTP, whose fixtures it shares. It
+has every case that the tester provider passes or skips, and those of asynchronous and persistent
+connections.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class TestWeb3(Web3ModuleTest):
 
 
 class TestEth(EthModuleTest):
-    # An exception of a signer in Python, which no node raises.
+    # The test expects an exception of a Python signer, which no node raises.
     test_invalid_eth_sign_typed_data = None
 
 
@@ -80,7 +81,7 @@ class TestAsyncWeb3(AsyncWeb3ModuleTest):
 
 
 class TestAsyncEth(AsyncEthModuleTest):
-    # web3.py fails before it asks: `async_map_if_collection` takes pairs from values.
+    # web3.py fails before it sends the request: `async_map_if_collection` takes pairs from values.
     test_eth_sign_typed_data = test_invalid_eth_sign_typed_data = None
 
 

@@ -1,4 +1,4 @@
-"""A development chain on which something happened: a token, calls in calls, a revert."""
+"""A development chain with activity: a token, nested calls, a revert."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +16,7 @@ PAID: Final = 12_500_000
 
 @dataclass(frozen=True)
 class Scene:
-    """Addresses of the contracts, hashes of transactions, and who signed them."""
+    """Addresses of the contracts, hashes of the transactions, and their senders."""
 
     accounts: list[str]
     token: str
@@ -39,7 +39,7 @@ class Stage:
         self.accounts: list[str] = self.client.call("eth_accounts")
 
     def send(self, data: bytes, to: str | None = None, *, sender: int = 0, value: int = 0) -> str:
-        """Send a transaction from an account of the node. Returns its hash."""
+        """Sends a transaction from an account of the node and returns its hash."""
         body = {"from": self.accounts[sender], "data": hex_bytes(data), "gas": GAS}
         body |= {"value": hex(value)} | ({} if to is None else {"to": to})
         tx_hash: str = self.client.call("eth_sendTransaction", body)
@@ -52,14 +52,14 @@ class Stage:
         return self.client.call("eth_getTransactionReceipt", tx_hash)
 
     def deployed(self, data: bytes) -> str:
-        """Returns the address of a new contract."""
+        """Deploys a contract and returns its address."""
         tx_hash = self.send(data)
         self.mine()
         address: str = self.receipt(tx_hash)["contractAddress"]
         return address
 
     def play(self) -> Scene:
-        """Deploy the contracts and send the transactions, which are all mined."""
+        """Deploys the contracts and sends the transactions, all of which are mined."""
         owner, buyer = raw(self.accounts[0]), raw(self.accounts[1])
         token = self.deployed(TOKEN.initcode("USD Coin", "USDC", 6, owner))
         multicall = self.deployed(MULTICALL.initcode())
@@ -77,7 +77,9 @@ class Stage:
         return Scene(self.accounts, token, multicall, wallet, transfer, nested, reverted)
 
     def calls_in_calls(self, token: bytes, multicall: bytes) -> bytes:
-        """Returns the input of a wallet that lets the multicall call the token, and itself."""
+        """Returns the calldata of a wallet's call in which the multicall calls the token and the
+        wallet.
+        """
         pays = [
             (token, False, TOKEN.encode("transfer", raw(account), PAID))
             for account in self.accounts[2:5]

@@ -1,4 +1,6 @@
-"""Pictures of the explorer for its document: ``python -m tests.explorer.screenshots DIRECTORY``."""
+"""Takes screenshots of the explorer for its page: ``python -m tests.explorer.screenshots
+DIRECTORY``.
+"""
 
 import asyncio
 import base64
@@ -15,13 +17,13 @@ from .scene import MULTICALL, TOKEN, WALLET, Scene, Stage
 
 WINDOW: Final = {"width": 1280, "height": 1100}
 PHONE: Final = {"width": 390, "height": 844}
-QUALITY: Final = 70  # of WebP
-WARM_UP: Final = 12.0  # seconds until the plot is full of slices
+QUALITY: Final = 70  # of WebP, in percent
+WARM_UP: Final = 12.0  # seconds until the plot of slices is full
 TRAFFIC: Final = 0.13  # seconds between transactions
 
 
 async def traffic(stage: Stage, scene: Scene, stop: asyncio.Event) -> None:
-    """Send transactions of several accounts until `stop` is set."""
+    """Sends transactions of several accounts until `stop` is set."""
     number = 0
     while not stop.is_set():
         sender, other = 1 + number % 3, scene.accounts[4 + number % 5]
@@ -35,7 +37,7 @@ async def traffic(stage: Stage, scene: Scene, stop: asyncio.Event) -> None:
 
 
 async def shoot(page: Page, path: Path, route: str, *, theme: str = "light") -> None:
-    """A picture of the visible part of a page of the explorer."""
+    """Saves a screenshot of a page of the explorer."""
     await page.value(
         f"(document.documentElement.dataset.theme = {theme!r}, location.hash = {route!r})"
     )
@@ -48,7 +50,7 @@ async def shoot(page: Page, path: Path, route: str, *, theme: str = "light") -> 
 
 
 def descriptions(scene: Scene) -> str:
-    """Returns the names and ABIs of contracts that the page stores."""
+    """Returns names and ABIs of contracts, in the form that the page stores."""
     contracts = {
         scene.token: {"name": "USDC", "abi": json.dumps(TOKEN.abi)},
         scene.multicall: {"name": "Multicall", "abi": json.dumps(MULTICALL.abi)},
@@ -58,7 +60,7 @@ def descriptions(scene: Scene) -> str:
 
 
 async def pictures(folder: Path, url: str, scene: Scene) -> None:
-    """All pictures, of a chain with activity."""
+    """Takes all screenshots of a chain with activity."""
     async with Browser() as browser:
         wide = await browser.page(f"{url}/", **WINDOW)
         kept = json.dumps(descriptions(scene))
@@ -79,7 +81,7 @@ async def pictures(folder: Path, url: str, scene: Scene) -> None:
 
 
 async def main(folder: Path) -> None:
-    """A node with its traffic, and the pictures."""
+    """Starts a node with traffic and takes the screenshots."""
     folder.mkdir(parents=True, exist_ok=True)
     with ServerThread(dev_node()) as server:
         stage = Stage(server.url())

@@ -1,7 +1,6 @@
-"""The picture of the terminal for the README: ``python -m tests.explorer.terminal_picture FILE``.
+"""Draws the terminal for the README: ``python -m tests.explorer.terminal_picture FILE``.
 
-A development node runs a few transactions of a token. The lines of its terminal, with colours,
-become an SVG.
+A development node runs a few token transactions. Its coloured terminal output becomes an SVG.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ TRANSFER: Final = keccak256(b"Transfer(address,address,uint256)")
 
 
 def token_code() -> bytes:
-    """Returns the runtime code of the token: calldata is a selector, the receiver and the value."""
+    """Returns the runtime code of the token. Calldata: a selector, the receiver, the value."""
     check = bytes.fromhex("606460243510")  # LT(value, 100)
     revert = (
         bytes.fromhex("63") + SELECTOR + bytes.fromhex("60e01b5f52")  # PUSH4, SHL 224, MSTORE 0
@@ -97,7 +96,7 @@ def picture(text: str) -> str:
 
 
 def spans(line: str) -> str:
-    """Returns a line with its colours as SVG; long lines are cut."""
+    """Returns a coloured line as SVG. Long lines are cut."""
     shown, at, room = [], 0, COLUMNS
     for found in [*ESCAPE.finditer(line), None]:
         until = len(line) if found is None else found.start()
@@ -106,7 +105,7 @@ def spans(line: str) -> str:
             pieces.append((COLOURS[found[1]], found[2]))
             at = found.end()
         for colour, text in pieces:
-            cut = html.escape(text[:room]).replace(" ", "\u00a0")  # browsers join spaces
+            cut = html.escape(text[:room]).replace(" ", "\u00a0")  # SVG collapses repeated spaces
             room -= len(text[:room])
             shown.append(cut if colour is None else f'<tspan fill="{colour}">{cut}</tspan>')
     return "".join(shown)

@@ -35,12 +35,12 @@ def test_the_interval_follows_the_arrival_of_slices(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text('{"type": "module"}')
     slow_block = 12_000 / 70
     cases = [
-        ([arrivals(200), None, 1_000 / 6], 200),  # timestamps of blocks are ahead of the clock
-        ([arrivals(200), None, 2_000 / 9], 200),  # a slice of the block came late
+        ([arrivals(200), None, 1_000 / 6], 200),  # block timestamps are ahead of the clock
+        ([arrivals(200), None, 2_000 / 9], 200),  # a slice came late
         ([arrivals(200), None, 0], 200),  # the block time is not known
         ([arrivals(slow_block), None, slow_block], slow_block),
         ([arrivals(250), 200, 250], 250),  # the interval changed
-        ([arrivals(210), 200, 0], 200),  # a loaded machine
+        ([arrivals(210), 200, 0], 200),  # slices come late on a loaded machine
         ([arrivals(20, number=5), None, 20], None),  # too few slices
     ]
     constants = f"const ASSETS = {json.dumps(tmp_path.as_uri())}, CASES = "

@@ -1,4 +1,4 @@
-"""The explorer in a browser: the content of its pages, and actions of a user."""
+"""Tests of the explorer in a browser: page contents and user actions."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ HOSTILE = "<img src=x onerror=document.title='taken'>"
 
 @dataclass
 class Shown:
-    """A node that mines on demand, with a scene."""
+    """A node that mines on demand, and the scene's contracts and transactions."""
 
     url: str
     stage: Stage
@@ -81,7 +81,7 @@ async def opened(browser: Browser, url: str, route: str = "/", **size: int) -> P
 
 
 async def visit(page: Page, route: str) -> None:
-    """Follow a link of the page, and wait until it is drawn whole."""
+    """Opens a route of the explorer and waits until the page is complete."""
     await page.value(f"location.hash = {json.dumps(route)}")
     name = " ".join(part for part in route.split("/")[1:3]) or "home"
     await page.until(
@@ -152,14 +152,14 @@ async def test_watched_values_change_with_the_slices(browser: Browser) -> None:
             await watch_value(page, COUNTER, "count(uint256) returns (uint256)", values)
             await says(page, "expected the arguments as a JSON list")
         await watch_value(page, COUNTER, "count(uint256) returns (uint256)", "[9007199254740993]")
-        await says(page, "does not fit")  # JSON rounds it
+        await says(page, "does not fit")  # a JSON number would be rounded
         await watch_value(page, COUNTER, "count(uint256) returns (uint256)", '["9007199254740993"]')
         await says(page, "count(9007199254740993)", "2 values, updated")
         assert page.complaints == []
 
 
 async def watch_value(page: Page, address: str, function: str, values: str = "") -> None:
-    """Fill in and send the form of the page Watch."""
+    """Fills in and submits the form of the page Watch."""
     await fill(page, "#watch-address", address)
     await fill(page, "#watch-function", function)
     await fill(page, "#watch-values", values)
@@ -167,7 +167,7 @@ async def watch_value(page: Page, address: str, function: str, values: str = "")
 
 
 async def watch_every_function(page: Page, address: str) -> None:
-    """Watch the balance of a token and its functions without arguments."""
+    """Watches a token balance and the token's functions without arguments."""
     await visit(page, f"/address/{address}")
     await fill(page, "#contract-abi", json.dumps(TOKEN.abi))
     await page.click(".abi .primary")
@@ -226,10 +226,10 @@ async def test_calls_are_a_flame_graph_for_mouse_and_keyboard(
     await page.press("ArrowDown", 40)
     await page.press("ArrowDown", 40)
     await says(page, "transfer(address,uint256)", f"{PAID:,}", where=".chosen")
-    await page.click(".chosen button")  # zoom in
+    await page.click(".chosen button")  # zooms in
     assert await page.value("document.querySelectorAll('.flame .bar').length") == 1
     failed = "document.querySelectorAll('.flame .bar[data-failed]').length"
-    await page.click(".chosen button")  # and out
+    await page.click(".chosen button")  # zooms out
     assert await page.value(failed) == 1
 
 
@@ -460,7 +460,7 @@ async def test_functions_of_a_pasted_abi_are_read_and_sent(browser: Browser, sho
     await says(page, "line 1: there is no type uint257")
     await fill(page, "#contract-abi", json.dumps({"abi": TOKEN.abi}))
     await page.click(".abi .primary")
-    await says(page, "USD Coin")  # of name(), which needs no parameters
+    await says(page, "USD Coin")  # from name(), which needs no arguments
     form = "details.function:has(input[name=i1]):not(:has(input[name=i2]))"
     item = (
         f"[...document.querySelectorAll('{form}')].find((f) => f.innerText.startsWith('transfer('))"
@@ -479,7 +479,7 @@ async def test_functions_of_a_pasted_abi_are_read_and_sent(browser: Browser, sho
     )
     assert int(paid, 16) == 1_500_000
     await visit(page, "/")
-    await says(page, "Coin")  # the name that was given
+    await says(page, "Coin")  # the entered name
     await visit(page, f"/address/{token}")
     await says(page, "Slots that the newest", "Last touched by", "USD Coin")
 
@@ -490,7 +490,7 @@ async def test_text_from_a_chain_is_text(browser: Browser, shown: Shown) -> None
         shown.stage.deployed, TOKEN.initcode(HOSTILE, HOSTILE, 6, owner)
     )
     page = await opened(browser, shown.url, f"/address/{token}")
-    await says(page, HOSTILE[:16])  # symbols are cut
+    await says(page, HOSTILE[:16])  # long symbols are cut
     assert await page.value("document.querySelectorAll('img').length") == 0
     assert "taken" not in await page.value("document.title")
 
@@ -554,7 +554,7 @@ async def test_the_page_watches_another_node(browser: Browser, shown: Shown) -> 
 
 
 async def without_sockets(node_url: str) -> web.AppRunner:
-    """Returns a node as others are: no WebSocket on its port, no slices, no pool, no traces."""
+    """Serves a node without our extensions: no WebSocket, slices, pool or traces."""
     refused = ("txpool_", "debug_", "eth_accounts")
 
     def filtered(request: Any, response: Any) -> Any:

@@ -1,6 +1,6 @@
-"""A process that fetches into a cache until it is killed: ``fetching.py URL BLOCK FOLDER SEED``.
+"""Fetches into a cache until it is killed: ``fetching.py URL BLOCK FOLDER SEED``.
 
-A line of standard output for each fetch that returned says how many values there were.
+Prints a line for each completed fetch with the number of values.
 """
 
 import random
@@ -16,7 +16,7 @@ ACCOUNTS_AT_ONCE = 6
 
 
 def keys() -> tuple[list[bytes], list[tuple[bytes, int]]]:
-    """Returns everything that is ever fetched."""
+    """Returns all accounts and slots that may be fetched."""
     accounts = [*market.TOKEN_ADDRESSES, *market.POOL_ADDRESSES, market.MULTICALL_ADDRESS]
     accounts += [holder.address for holder in market.holders()[:100]]
     slots = [
@@ -29,7 +29,7 @@ def keys() -> tuple[list[bytes], list[tuple[bytes, int]]]:
 
 
 def main(url: str, block: int, folder: Path, seed: int) -> None:
-    """Fetch random keys for ever."""
+    """Fetches random keys forever."""
     chance = random.Random(seed)
     accounts, slots = keys()
     with RemoteSource.open(url, block, cache=folder, progress=False) as source:

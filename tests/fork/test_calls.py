@@ -1,4 +1,4 @@
-"""Calls, bundles and blocks on a fork give what they give on the upstream, in few round trips."""
+"""Calls, bundles and blocks on a fork have the results of the upstream, in few round trips."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +14,11 @@ from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.bench.remote.proxy import Proxy
 from tests.faults import faulty_endpoints as faulty
 
-STANDARD_TRIPS = 3  # of a cold call where only the standard methods are served
-TRACED_TRIPS = 1  # where prestate traces are, once that is known
-MANY_TRIPS = 10  # of a thousand bundles
+STANDARD_TRIPS = 3  # for a cold call, if the endpoint has only the standard methods
+TRACED_TRIPS = 1  # if the endpoint is known to have prestate traces
+MANY_TRIPS = 10  # for a thousand bundles
 MANY = 1_000
-# The methods that an endpoint serves besides reads of single values.
+# The methods that an endpoint has besides reads of single values.
 LADDER: dict[str, tuple[str, ...]] = {
     "everything": (),
     "no traces": tuple(name for name in faulty.PREFETCH if name.startswith("debug_")),
@@ -46,7 +46,8 @@ def proxy(either: Upstream) -> Iterator[Proxy]:
 
 
 def forked(proxy: Proxy, upstream: Upstream, **options: Any) -> EVM:
-    block = upstream.head - 1  # of the newest of anvil it is asked whether it still is
+    # for its newest block anvil would also be asked whether the block is still the newest
+    block = upstream.head - 1
     chosen: dict[str, Any] = {"block": block, "cache": False, "progress": False, **options}
     return EVM.fork(proxy.url, **chosen)
 
@@ -81,7 +82,7 @@ def test_a_call_gives_what_the_upstream_gives(
 def test_few_round_trips_on_standard_methods(either: Upstream, proxy: Proxy, name: str) -> None:
     refused = [each for each in faulty.PREFETCH if each != "eth_createAccessList"]
     proxy.endpoint = faulty.Refuses(refused)
-    call(forked(proxy, either), CALLS[name])  # now the served methods are known
+    call(forked(proxy, either), CALLS[name])  # the fork now knows the available methods
     machine = forked(proxy, either)
     proxy.count_anew()
     call(machine, CALLS[name])
@@ -93,7 +94,7 @@ def test_one_round_trip_where_traces_are_served(
     either: Upstream, proxy: Proxy, tmp_path: Path, name: str
 ) -> None:
     first = forked(proxy, either, cache=tmp_path)
-    call(first, market.balance_call(7, 7))  # the cache remembers the served methods
+    call(first, market.balance_call(7, 7))  # the cache stores the available methods
     machine = forked(proxy, either, cache=tmp_path)
     proxy.count_anew()
     call(machine, CALLS[name])

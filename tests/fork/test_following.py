@@ -1,4 +1,4 @@
-"""A node that follows an endpoint that lies, lags or reorganises: it says so, and recovers."""
+"""A node follows an endpoint that lies, lags or reorganises. The node reports it and recovers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ from tests.max_wait import MAX_WAIT
 COUNTER, PAYER = b"\xc0" * 20, b"\xc2" * 20
 # adds one to slot 7 and logs the sum
 COUNTER_CODE = bytes.fromhex("6007546001018060075560005260206000a000")
-# logs its balance, and counts
+# logs its balance, then increments the counter
 PAYER_CODE = bytes.fromhex("4760005260206000a0") + COUNTER_CODE
 OTHER_CODE = "0x6007546002018060075560005260206000a000"
 UNVERIFIED = "fork_unverified_blocks_total"
@@ -53,7 +53,7 @@ def account() -> DevAccount:
 
 
 def make_block(upstream: ServerThread, nonce: int, to: bytes = COUNTER) -> None:
-    """A block with one transaction that counts."""
+    """Mines a block with one transaction that increments the counter."""
     values: dict[str, Any] = {"to": to, "gas_limit": 200_000, "chain_id": 31_337, "nonce": nonce}
     prices = {"max_fee_per_gas": 10**11, "max_priority_fee_per_gas": 1}
     raw = Transaction.build(**values, **prices).sign(account().private_key).raw
@@ -63,7 +63,7 @@ def make_block(upstream: ServerThread, nonce: int, to: bytes = COUNTER) -> None:
 
 
 def in_step(upstream: ServerThread, node: Node) -> None:
-    """Waits until the node has the newest block, and its pending block is a child of that block."""
+    """Waits until the node has the newest block and its pending block is a child of that block."""
     head = upstream.server.node.chain.head
     wait_for(lambda: node.chain.head.hash == head.hash, MAX_WAIT, "it did not follow")
 
@@ -138,7 +138,7 @@ def test_a_wrong_value_is_not_carried_into_the_next_generation(
     upstream: ServerThread, proxy: Proxy
 ) -> None:
     node = follower_of(proxy)
-    node.remote.follower.limit = 1  # the base moves with every block
+    node.remote.follower.limit = 1  # the remote base block advances with every block
     proxy.endpoint = faulty.Lies(COUNTER, 7, 1_000)
     with ServerThread(node) as server, server.client() as here:
         here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", "latest")
@@ -151,7 +151,7 @@ def test_a_wrong_value_is_not_carried_into_the_next_generation(
 
 
 def test_a_machine_that_lags_moves_no_head(upstream: ServerThread, proxy: Proxy) -> None:
-    """One of two machines behind the address is two blocks behind."""
+    """One of two machines behind the endpoint's address is two blocks behind."""
     node = follower_of(proxy)
     with ServerThread(node) as server, upstream.client() as there:
         for nonce in range(3):

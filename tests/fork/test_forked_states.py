@@ -1,4 +1,6 @@
-"""The option of the test session, and the conformance runner, put a remote state below a state."""
+"""Tests of ``pytest --forked`` and of the conformance runner's option, which put a remote state
+under a state.
+"""
 
 import subprocess
 import sys

@@ -1,4 +1,6 @@
-"""A real geth as upstream: fork it, follow it, replay its transactions, and answer as it does."""
+"""A real geth as upstream: the node forks and follows it, replays its transactions, and answers
+alike.
+"""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from tests.rpc.block_names import DEPLOYED, Named, ask, requests
 
 POLL_MS = 20
 COUNT_SLOT = 7
-NOT_THERE = -32601  # geth does not have the method
+NOT_THERE = -32601  # code for a method that geth does not have
 
 UNVERIFIED = "fork_unverified_blocks_total"
 # Methods whose results differ from geth's, with the reason.
@@ -30,7 +32,7 @@ UNKNOWN = "0x" + "00" * 32
 
 @pytest.fixture(scope="module")
 def geth() -> Iterator[Geth]:
-    """geth with a contract that has counted to three."""
+    """Provides geth with a contract that has counted to three."""
     with geth_or_skip() as node:
         for _ in range(3):
             node.count()
@@ -131,7 +133,9 @@ def test_a_replayed_transaction_has_the_trace_of_geth(
 
 
 def without_root(answer: dict[str, Any]) -> dict[str, Any]:
-    """Simulated blocks without their state root and hash: the state is known in part."""
+    """Removes state root and hash from a simulated block: on a fork the state is known only in
+    part.
+    """
     text = json.dumps(answer)
     for block in answer["result"]:
         text = text.replace(block["hash"], UNKNOWN).replace(block["stateRoot"], UNKNOWN)

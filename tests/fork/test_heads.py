@@ -1,4 +1,4 @@
-"""Endpoints that lag, reorganise or turn out to be others: the values of one block, or an error."""
+"""Endpoints that lag, reorganise or change chains: values are those of one block, or an error."""
 
 import threading
 import time
@@ -23,8 +23,8 @@ WAYS: dict[str, type[Endpoint]] = {"by hash": Endpoint, "by number": faulty.Numb
 TOKEN = market.TOKEN_ADDRESSES[1]
 SLOT = market.token_slot_of(3)
 COUNTER = "0x" + "c0" * 20
-COUNTING = "0x5f54600101805f555f52600760205fa160205ff3"  # adds one to slot 0
-ATTEMPTS = 12  # without the check one of them is wrong in 99 runs of 100
+COUNTING = "0x5f54600101805f555f52600760205fa160205ff3"  # increments slot 0 and emits a log
+ATTEMPTS = 12  # without the check, 99 of 100 runs would read a wrong value in at least one attempt
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_chain_id_that_is_not_expected_is_an_error(proxy: Proxy, tmp_path: Pat
 
 
 def test_caches_of_two_chains_do_not_mix(own: Upstream, proxy: Proxy, tmp_path: Path) -> None:
-    """Both have the same chain id, and the same number of the block."""
+    """Both chains have the same chain id and block number."""
     document = market.empty_genesis() | {"timestamp": hex(market.GENESIS_TIME - 1)}
     wanted = Wanted({TOKEN}, {(TOKEN, SLOT)})
     with opened(proxy, tmp_path, own.head - 2) as source:
@@ -146,7 +146,7 @@ def test_a_lie_in_a_trace_alone_is_not_believed(
 
 
 class Miner(threading.Thread):
-    """Lets anvil make one block after the other, in each of which every slot changes."""
+    """Makes anvil mine blocks continuously. Every slot changes in each block."""
 
     def __init__(self, node: Upstream) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class Miner(threading.Thread):
 
 
 def test_the_newest_state_of_a_node_that_mines_is_that_of_one_block(anvil: Upstream) -> None:
-    """anvil gives values of the next block meanwhile, in about a third of these reads."""
+    """During mining anvil returns values of the next block in about a third of these reads."""
     wanted, differences = Wanted(slots={(bytes.fromhex(COUNTER[2:]), 0)}), []
     with Proxy(anvil.url) as proxy, Miner(anvil):
         for _ in range(ATTEMPTS):

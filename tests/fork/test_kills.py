@@ -1,4 +1,4 @@
-"""Processes are killed while they fetch into one cache: no value in it is ever wrong."""
+"""Processes are killed while they fetch into one cache. No cached value is ever wrong."""
 
 import random
 import sqlite3
@@ -20,13 +20,13 @@ from tests.fork import fetching, truth
 from tests.shared_data import ROOT
 
 LATENCY = 0.01  # seconds
-FIRST_ANSWER = 30.0  # seconds in which a process begins to fetch
+FIRST_ANSWER = 30.0  # limit in seconds until a process begins to fetch
 MOST_WAIT = 0.25  # seconds of fetching before the kill
 SIDE_BY_SIDE = 2  # processes on one cache
 
 
 def begin(url: str, block: int, folder: Path, seed: int) -> subprocess.Popen[str]:
-    """Returns a process that has begun to fetch."""
+    """Starts a process and waits until it fetches."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.fork.fetching", url, str(block), str(folder), str(seed)],
         cwd=ROOT, env=child_environment(), stdout=subprocess.PIPE, text=True,
@@ -34,7 +34,7 @@ def begin(url: str, block: int, folder: Path, seed: int) -> subprocess.Popen[str
 
 
 def cached(folder: Path, block_hash: bytes) -> Found:
-    """Returns the content of the cache file for a block, read without the code that wrote it."""
+    """Reads the cache file of a block without the code that wrote it."""
     found = Found()
     (path,) = folder.glob("*.sqlite")
     with sqlite3.connect(path) as file:
@@ -59,7 +59,7 @@ def cached(folder: Path, block_hash: bytes) -> Found:
 
 
 def kill_often(own: Upstream, folder: Path, kills: int, seed: int) -> None:
-    """Start processes and kill each at a random moment; then compare all that they left."""
+    """Starts processes, kills each at a random moment, then compares all cached values."""
     chance = random.Random(seed)
     block = own.head - 1
     block_hash = bytes.fromhex(own.ask("eth_getBlockByNumber", hex(block), False)["hash"][2:])
@@ -87,7 +87,7 @@ def kill_often(own: Upstream, folder: Path, kills: int, seed: int) -> None:
 
 
 def check_offline(own: Upstream, url: str, folder: Path, block: int, found: Found) -> None:
-    """Asserts that the same values are read offline, and that errors name missing values."""
+    """Checks that the same values are read offline, and that errors name missing values."""
     with RemoteSource.open(url, block, cache=folder, offline=True, progress=False) as source:
         again = source.fetch(Wanted(set(found.accounts), set(found.slots)))
         assert again.slots.items() >= found.slots.items()

@@ -1,4 +1,4 @@
-"""The pending block of a development node on a fork, whose state lies upstream."""
+"""Tests of the pending block of a development node on a fork."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The proxy of the tests: its treatments of requests, and its counts."""
+"""Tests of the fault-injecting proxy that other tests use."""
 
 import time
 from collections.abc import Iterator

@@ -1,6 +1,7 @@
-"""What the start of a fork costs at an endpoint with the quota of a free plan.
+"""The start of a fork at an endpoint with the quota of a free plan.
 
-At a quota time is compute units, whatever the speed of the machine: 330 of them are a second.
+The quota is 330 compute units per second, so the start's duration depends on units, not on the
+machine.
 """
 
 import shutil
@@ -18,17 +19,17 @@ from tests.ecosystem.development.nodes import anvil
 
 SECONDS_BEHIND_ANVIL = 2
 LOW_QUOTA = 100  # compute units a second
-SECONDS = 4  # of the quota; with what a follower of the head asks meanwhile
-LARGEST = 16  # calls of one request
+SECONDS = 4  # of the quota, including requests of the head follower
+LARGEST = 16  # calls per request
 
 
 @dataclass
 class Quota(Endpoint):
-    """Counts the units of all requests; answers HTTP 429 beyond the quota."""
+    """Counts compute units and answers HTTP 429 above the quota."""
 
     requested: int = 0  # units of all requests
     served: int = 0  # units of accepted requests
-    sizes: list[int] = field(default_factory=list)  # calls of each request
+    sizes: list[int] = field(default_factory=list)  # number of calls in each request
     _left: float = DEFAULT_UNITS_PER_SECOND
     _at: float = field(default_factory=time.monotonic)
 
@@ -53,7 +54,7 @@ def proxy(own: Upstream) -> Iterator[Proxy]:
 
 
 def cost(proxy: Proxy, node: NodeProcess) -> Quota:
-    """Returns the units counted by the endpoint until the node has answered with its head."""
+    """Returns the units that the endpoint counted until the node returned its head."""
     proxy.endpoint = quota = Quota()
     with node:
         assert int(node.ask("eth_blockNumber"), 16) > 0

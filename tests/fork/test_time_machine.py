@@ -1,4 +1,4 @@
-"""EVM.fork, the state in front of a transaction, and replays, over nodes that run."""
+"""Tests of EVM.fork, of the state before a transaction, and of replays, on running nodes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_changes_stay_here(either: Upstream) -> None:
 
 @pytest.mark.parametrize("index", [0, 1, 7, 20])
 def test_the_state_in_front_of_a_transaction(either: Upstream, index: int) -> None:
-    """Executing the rest of the block on it leads to the state behind the block."""
+    """The rest of the block, executed on that state, gives the state after the block."""
     assert either.busy is not None
     number = either.busy.number
     evm = EVM.fork(either.url, number, tx_index=index, cache=False)

@@ -1,4 +1,4 @@
-"""Compares the values that a fork has fetched with the upstream's own answers."""
+"""Compares the values that a fork fetched with the upstream's own answers."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,9 @@ ABSENT_SLOT = 1 << 200
 
 
 def wide(tokens: int = 40, holders: int = 3) -> Wanted:
-    """Accounts with code, with ether and absent; slots that are set and not; block hashes."""
+    """Returns keys of accounts with code, with ether and without either; of set and unset slots; of
+    block hashes.
+    """
     wanted = Wanted()
     wanted.accounts = {
         NOBODY,
@@ -32,12 +34,12 @@ def wide(tokens: int = 40, holders: int = 3) -> Wanted:
 
 
 def small() -> Wanted:
-    """Values for a test of many requests."""
+    """Returns few keys, for a test with many requests."""
     return wide(tokens=2, holders=1)
 
 
 def answers(upstream: Upstream, calls: list[Call]) -> list[str]:
-    """Returns the results of many calls."""
+    """Sends many calls and returns their results."""
     found: list[str] = []
     with upstream.node.client() as client:
         for at in range(0, len(calls), MAX_BATCH):

@@ -1,4 +1,4 @@
-"""Valid arguments of a call, by the name and the annotation of its parameter."""
+"""Valid arguments of a call, chosen by parameter name and annotation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SENDERS: Final = {
 }
 CONTRACT: Final = b"\xc0" * 20
 ADDRESSES: Final = (CONTRACT, *(bytes([at]) * 20 for at in (1, 2, 3)), *SENDERS, bytes(19) + b"\1")
-# Code that ends: gas is one of the hostile values.
+# Code that halts, as gas is one of the hostile values.
 CODES: Final = tuple(
     bytes.fromhex(code)
     for code in (
@@ -70,7 +70,7 @@ def artifact(pick: random.Random) -> dict[str, Any]:
 
 
 def state(pick: random.Random) -> dict[bytes, dict[str, Any]]:
-    """Returns some accounts with code, storage and balance."""
+    """Returns a few accounts with code, balance and storage."""
     return SENDERS | {
         address: {
             "balance": 10**20, "nonce": pick.choice((0, 1)), "code": pick.choice(CODES),
@@ -81,7 +81,7 @@ def state(pick: random.Random) -> dict[bytes, dict[str, Any]]:
 
 
 def text_or_bytes(pick: random.Random, value: bytes, annotation: str) -> Any:
-    """As bytes, or as hex where text is taken too, or alone."""
+    """Returns bytes, or hex text if the annotation allows text."""
     if "bytes" not in annotation:
         return "0x" + value.hex()
     return "0x" + value.hex() if "str" in annotation and pick.randrange(3) == 0 else value
@@ -95,7 +95,9 @@ def access_list(pick: random.Random, annotation: str) -> list[Any]:
 
 
 def by_name(pick: random.Random, name: str, annotation: str) -> Any:
-    """Returns a value for a name that has one meaning everywhere, or None for another."""
+    """Returns a value for a parameter name with one meaning everywhere, or None for another
+    name.
+    """
     choices: dict[str, Any] = {
         "trace": lambda: pick.choice(TRACES),
         "unchecked": lambda: pick.choice(UNCHECKED),
@@ -152,7 +154,7 @@ def plausible(pick: random.Random, name: str, annotation: str) -> Any:
 
 
 def by_type(pick: random.Random, annotation: str) -> Any:
-    """Returns a value of an annotation's first simple type."""
+    """Returns a value of the first simple type of an annotation."""
     if "bool" in annotation:
         return pick.random() < 0.5
     if annotation.startswith(("list[int]", "Sequence[int]", "Iterable[int]")):

@@ -34,9 +34,9 @@ from tests.fuzz.larger_objects import read_stream, sealed_block, signed
 from tests.fuzz.plausible_values import ABI, CODES, CONTRACT, FORKS, plausible, state
 from tests.fuzz.public_names import CLASSES, FUNCTIONS, MEMBERS, Parameter
 
-STEPS: Final = 12  # of a sequence and thread
+STEPS: Final = 12  # steps per sequence and thread
 REPORT_EVERY: Final = 1_000  # sequences
-HOSTILE: Final = 8  # one of this many arguments is hostile
+HOSTILE: Final = 8  # one in this many arguments is hostile
 
 
 class Lying(list):  # type: ignore[type-arg]
@@ -49,7 +49,7 @@ class Lying(list):  # type: ignore[type-arg]
 
 
 class Number:
-    """A number that does something when it is asked for."""
+    """A number with side effects on conversion."""
 
     def __init__(self, act: Callable[[], object], value: int = 1) -> None:
         self.act, self.value = act, value
@@ -61,7 +61,7 @@ class Number:
 
 
 BY_NAME: Final = {kind.__name__: kind for kind in CLASSES}
-# Parameters that want what another call gave.
+# Parameters that take a result of another call.
 OWN: Final[dict[str, Any]] = {
     "snapshot": Snapshot,
     "checkpoint": pyrevm.JournalCheckpoint,
@@ -72,7 +72,7 @@ accepted: Counter[str] = Counter()
 
 
 class Sequence:
-    """One sequence: its objects, shared by its threads."""
+    """One sequence of calls. Its threads share its objects."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -81,7 +81,7 @@ class Sequence:
         self.objects: list[Any] = [fastevm.EVM(fork, state=layer), layer, pyrevm.EVM(spec_id=fork)]
 
     def value(self, depth: int = 0) -> Any:
-        """Something to give to a function."""
+        """Returns a value to pass to a function."""
         pick = self.random
         kind = pick.randrange(16 if depth < 2 else 9)
         if kind < 3:
@@ -154,7 +154,7 @@ class Sequence:
             self.objects[self.random.randrange(40)] = value
 
     def make(self) -> None:
-        """An object by its constructor, without it, or of a subclass."""
+        """Makes an object, by its constructor, without its constructor, or of a subclass."""
         kind = self.random.choice(CLASSES)
         parameters = MEMBERS[kind].methods["__init__"]
         way = self.random.randrange(8)
@@ -170,7 +170,7 @@ class Sequence:
             self.call(kind.__qualname__, kind, parameters)
 
     def use(self) -> None:
-        """A member of an object, or a public function."""
+        """Uses a member of an object, or calls a public function."""
         pick = self.random
         target = pick.choice(self.objects)
         owner = next((kind for kind in type(target).__mro__ if kind in MEMBERS), None)
@@ -197,7 +197,7 @@ class Sequence:
             self.call(shown, getattr(target, name), known.methods[name])
 
     def simulate(self) -> None:
-        """Simulated calls on a view one of whose parts is hostile."""
+        """Simulates calls on a state view one part of which is hostile."""
         view = view_of(fastevm.Layer.empty())
         name = self.random.choice(("layer", "block_hash", "ancestors", "config", "schedule"))
         if self.random.randrange(2):
@@ -210,7 +210,7 @@ class Sequence:
         accepted["simulate"] += 1
 
     def batch(self) -> None:
-        """Many bundles, whose columns another library reads."""
+        """Simulates many bundles, whose columns another library reads."""
         pick = self.random
         bundles = [
             [{"to": pick.choice((CONTRACT, self.value())), "value": pick.choice((0, 1))}]
@@ -235,7 +235,7 @@ class Sequence:
             read_stream(capsule, pick)
 
     def block(self) -> None:
-        """A block that is made, sealed, and executed again, on other numbers of threads."""
+        """Builds and seals a block, then executes it again with other numbers of threads."""
         pick = self.random
         layer = pick.choice([o for o in self.objects if isinstance(o, fastevm.Layer)])
         calls["execute_block"] += 1
@@ -244,7 +244,7 @@ class Sequence:
         accepted["execute_block"] += 1
 
     def contract(self) -> None:
-        """Functions of a contract by its ABI."""
+        """Calls functions of a contract by its ABI."""
         pick = self.random
         evm = pick.choice([o for o in self.objects if isinstance(o, fastevm.EVM)])
         found = fastevm.Contract(evm, ABI, pick.choice((CONTRACT, self.value())))
@@ -257,7 +257,7 @@ class Sequence:
         accepted["Contract.function"] += 1
 
     def hook(self) -> None:
-        """Python inside a run: a precompile, or hooks, that do something hostile."""
+        """Runs hostile Python during execution, in a precompile or in hooks."""
         evm = self.random.choice([o for o in self.objects if isinstance(o, fastevm.EVM)])
         answer = self.value()
 
@@ -275,7 +275,7 @@ class Sequence:
         accepted["hooked"] += 1
 
     def forge(self, target: Any) -> Any:
-        """Returns the object of a pickle whose values were changed."""
+        """Returns an object unpickled from a pickle with changed values."""
         made = target.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         if not isinstance(target, CLASSES):
             return None
@@ -306,7 +306,7 @@ class Sequence:
                 ]()
 
     def run(self) -> None:
-        """All steps, on this thread and on another."""
+        """Runs all steps, on this thread and on another."""
 
         def steps() -> None:
             for _ in range(STEPS):
@@ -323,7 +323,7 @@ def report(number: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Runs this many sequences, or calls."""
+    """Runs the given number of sequences or calls."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sequences", type=int, default=None)
     parser.add_argument("--calls", type=int, default=None, help="end after so many calls")
@@ -333,8 +333,8 @@ def main() -> None:
     options = parser.parse_args()
     left = 1_000 if options.sequences is None and options.calls is None else options.sequences
     numbers = itertools.count() if left is None else range(left)
-    warnings.simplefilter("ignore")  # coroutines that nobody awaits
-    with redirect_stdout(io.StringIO()) as shown:  # machines that trace print
+    warnings.simplefilter("ignore")  # coroutines that are never awaited
+    with redirect_stdout(io.StringIO()) as shown:  # machines with a trace to standard output print
         for number in numbers:
             if number % REPORT_EVERY == 0:
                 report(options.first + number, options.seed)

@@ -1,4 +1,4 @@
-"""The public classes and functions, and what their stubs say of arguments."""
+"""The public classes and functions, with the argument types in their stubs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import fastevm
 
-# Public classes outside of the package's own names.
+# Public classes that `fastevm.__all__` does not have.
 FURTHER: Final = {
     "fastevm.integrations.pyrevm": (
         "EVM", "AccountInfo", "BlockEnv", "CfgEnv", "Env", "JournalCheckpoint", "TxEnv",
@@ -35,7 +35,7 @@ FURTHER_FUNCTIONS: Final = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: whether it is required, and whether it is keyword-only."""
+    """A parameter, whether it is required, and whether it is keyword-only."""
 
     name: str
     annotation: str
@@ -45,7 +45,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Described:
-    """A class in a stub: its methods with their parameters, its values with types."""
+    """A class in a stub: its methods with their parameters, its attributes with types."""
 
     methods: dict[str, list[Parameter]]
     values: dict[str, str]
@@ -53,7 +53,7 @@ class Described:
 
 @cache
 def tree_of(module: str) -> ast.Module:
-    """Returns the stub of a module, or its source where it has none."""
+    """Parses the stub of a module, or its source if there is no stub."""
     found = import_module(module)
     file = Path(str(found.__file__))
     stub = file.parent / f"{file.name.partition('.')[0]}.pyi"
@@ -61,7 +61,7 @@ def tree_of(module: str) -> ast.Module:
 
 
 def parameters_of(function: ast.FunctionDef) -> list[Parameter]:
-    """Without ``self``, ``cls`` and what stands for any number of arguments."""
+    """Returns the parameters without ``self``, ``cls``, ``*args`` and ``**kwargs``."""
     given = function.args
     places = [*given.posonlyargs, *given.args]
     optional = len(given.defaults)
@@ -81,8 +81,8 @@ def text(annotation: ast.expr | None) -> str:
 
 
 def described(kind: type) -> Described:
-    """Returns a class as its stub has it; its fields are the parameters of a constructor not
-    written.
+    """Returns a class as its stub has it. Its fields are the parameters of a generated
+    constructor.
     """
     for node in tree_of(kind.__module__).body:
         if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
@@ -121,7 +121,7 @@ def is_property(item: ast.FunctionDef) -> bool:
 
 
 def function_parameters(function: Any) -> list[Parameter]:
-    """Of a public function; [] where its module says nothing of it."""
+    """Returns the parameters of a public function; [] if its module does not have them."""
     for node in tree_of(function.__module__).body:
         if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
             return parameters_of(node)

@@ -1,4 +1,4 @@
-"""A sample of mutated witnesses of real blocks; all of them: ``python -m tests.fuzz.witnesses``."""
+"""A sample of mutated witnesses of real blocks. ``python -m tests.fuzz.witnesses`` runs all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from .witnesses import KINDS, Subject, run, subjects
 
-SMALLEST = 100  # nodes: of a real block with one transaction
+SMALLEST = 100  # trie nodes, in the witness of a real block with one transaction
 
 
 @pytest.fixture(scope="module")

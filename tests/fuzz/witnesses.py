@@ -1,8 +1,8 @@
-"""Mutated witnesses of real blocks: every one must be refused with words, and none may crash.
+"""Mutates witnesses of real blocks. Each must be refused with a message, without a crash.
 
-    python -m tests.fuzz.witnesses --count 10000
+python -m tests.fuzz.witnesses --count 10000
 
-Only what a block needs is mutated: what it does not need is not read.
+Only the nodes and codes that the block reads are mutated, as others are not read.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from fastevm.errors import InvalidBlock
 from tests.shared_data import SHARED
 
 REAL = SHARED / "real-blocks"
-MOST_NODES = 900  # of a witness that is mutated often
+MOST_NODES = 900  # size limit of witnesses that are mutated often
 KINDS = ("bit", "removed", "swapped", "cut", "grown", "code", "header")
 
 
 class Subject(NamedTuple):
-    """A real block and the part of its witness that it needs."""
+    """A real block and the part of its witness that it reads."""
 
     name: str
     chain: ChainConfig
@@ -48,7 +48,7 @@ class Subject(NamedTuple):
 
 
 def subjects(most_nodes: int = MOST_NODES) -> Iterator[Subject]:
-    """Yields the blocks whose witnesses are whole, and small enough."""
+    """Yields the blocks whose witnesses are complete and small enough."""
     for name, content in cases_of(REAL, "mainnet_witness"):
         fields = msgspec.json.decode(content)
         if fields["parent"] is None or len(fields["pre"]["nodes"]) > most_nodes:
@@ -60,7 +60,7 @@ def subjects(most_nodes: int = MOST_NODES) -> Iterator[Subject]:
 
 
 def subject(name: str, fields: dict[str, Any]) -> Subject:
-    """Returns a block with what it needs. Raises WitnessError if its witness is not whole."""
+    """Returns a block with its witness. Raises WitnessError if the witness is incomplete."""
     pre = fields["pre"]
     block = decode_block(bytes_of(fields["block"]))
     chain = find(fields["chain_id"]).config()
@@ -85,7 +85,7 @@ def subject(name: str, fields: dict[str, Any]) -> Subject:
 
 
 def mutated(witness: Witness, kind: str, rng: random.Random) -> Witness:
-    """Returns the witness with one item changed, which it needs."""
+    """Returns the witness with one changed item that the block reads."""
     member = {"code": "codes", "header": "headers"}.get(kind, "state")
     items = list(getattr(witness, member))
     at = rng.randrange(len(items))
@@ -96,7 +96,7 @@ def mutated(witness: Witness, kind: str, rng: random.Random) -> Witness:
         items[at] = bytes(changed)
     elif kind == "removed":
         del items[at]
-    elif kind == "swapped":  # its place is taken by another node of the tries
+    elif kind == "swapped":  # replaced by another node of the tries
         items[at] = rng.choice([entry for entry in items if entry != item])
     elif kind == "cut":
         items[at] = item[: rng.randrange(len(item))]
@@ -109,7 +109,7 @@ def mutated(witness: Witness, kind: str, rng: random.Random) -> Witness:
 
 
 def refusal(subject: Subject, witness: Witness) -> str:
-    """Returns the words with which a witness is refused; AssertionError if it is not."""
+    """Returns the message that refuses a witness. Raises AssertionError if it is accepted."""
     try:
         verify(subject.block, witness, subject.chain)
     except (WitnessError, InvalidBlock) as error:
@@ -119,7 +119,7 @@ def refusal(subject: Subject, witness: Witness) -> str:
 
 
 def run(found: list[Subject], count: int, seed: int) -> Counter[str]:
-    """Tries this many mutations; counts the refused ones of each kind."""
+    """Tries ``count`` mutations. Returns the number of refused ones by kind."""
     rng = random.Random(seed)
     refused: Counter[str] = Counter()
     for number in range(count):
@@ -130,7 +130,7 @@ def run(found: list[Subject], count: int, seed: int) -> Counter[str]:
 
 
 def main() -> int:
-    """Mutate and count; 0 when all were refused."""
+    """Mutates and counts. Returns 0 if all were refused."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.witnesses", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)

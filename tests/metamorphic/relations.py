@@ -1,7 +1,8 @@
-"""What must not change a result: pauses, tracing, fetching, rolling back, exporting, slicing.
+"""Circumstances that must not change a result: pauses, tracing, fetching, reverting, exporting,
+slices.
 
-Each relation runs a case twice under different circumstances and says in words what came out
-differently, or gives None.
+Each relation runs a case twice under different circumstances. It describes the difference, or
+returns None.
 """
 
 from collections.abc import Callable
@@ -32,7 +33,7 @@ from tests.differential.machine import (
 )
 
 NOBODY = bytes(20)
-# A trace buffer so small that it is full after nearly every step.
+# A trace buffer so small that nearly every step fills it.
 SMALL_TRACE = 2000
 
 Done = list[dict[str, Any] | str]
@@ -41,9 +42,9 @@ Done = list[dict[str, Any] | str]
 def executed(
     case: Case, *, records: list[Any] | None = None, **options: Any
 ) -> tuple[Done, dict[str, Any], bytes]:
-    """Returns the case's transactions on a layer: what each did, the state, and its root.
+    """Runs the case's transactions on a layer. Returns their outcomes, the state, and its root.
 
-    Trace records read on the way go to `records`.
+    Trace records go to `records`.
     """
     schedule = schedule_for(case.fork)
     runner = TransactionRunner(
@@ -61,7 +62,7 @@ def executed(
 
 
 def unlike(item: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str | None:
-    """Returns how two runs differ."""
+    """Describes how two runs differ; None if they are equal."""
     for number, (first, second) in enumerate(zip(item[0], other[0], strict=True)):
         if first != second:
             if isinstance(first, str) or isinstance(second, str):
@@ -74,7 +75,7 @@ def unlike(item: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str
 
 
 def suspended(case: Case) -> str | None:
-    """Returns a pause before every hosted op changes nothing."""
+    """A pause before every hosted op changes nothing."""
     usual = executed(case)
     return unlike(usual, executed(case, suspend=True)) or unlike(
         usual, executed(case, suspend=True, stepped=True)
@@ -118,7 +119,7 @@ def reused(case: Case) -> str | None:
 
 
 def rolled_back(case: Case) -> str | None:
-    """Calls change nothing, and neither does a change that was reverted to a snapshot."""
+    """Calls change nothing, and neither does a change that is reverted to a snapshot."""
     evm = prepare(case, evm_of(case.fork))
     before, root = dump(evm.state), evm.state.state_root()
     for address in case.pre:
@@ -138,9 +139,7 @@ def rolled_back(case: Case) -> str | None:
 
 
 def exported(case: Case) -> str | None:
-    """Returns a state that is written out and read again has the same accounts and the same
-    root.
-    """
+    """An exported and imported state has the same accounts and the same root."""
     evm = prepare(case, evm_of(case.fork))
     evm.state.state_root()
     for fields in case.transactions:
@@ -170,7 +169,7 @@ def account_fields(layer: Layer) -> dict[bytes, dict[str, Any]]:
 
 
 def header_of(case: Case) -> Header:
-    """Returns the draft of a block in the case's environment."""
+    """Returns the header of a draft block in the case's environment."""
     block, rules = case.block, schedule_for(case.fork).parameters
     return Header(
         coinbase=unhexed(block["coinbase"]),
@@ -189,7 +188,9 @@ def header_of(case: Case) -> Header:
 
 
 def built(case: Case, *, slices: bool) -> tuple[list[Any], Layer]:
-    """Receipts and state of a block of the case's transactions, committed after each or at once."""
+    """Returns receipts and state of a block of the case's transactions, committed after each or
+    once.
+    """
     builder = BlockBuilder(
         state_of(case.pre), header_of(case), schedule_for(case.fork), chain_id=1,
         deposit_contract=NOBODY,
@@ -207,7 +208,7 @@ def built(case: Case, *, slices: bool) -> tuple[list[Any], Layer]:
 
 
 def sliced(case: Case) -> str | None:
-    """Returns a block that is committed after each transaction is the block committed once."""
+    """A block that is committed after each transaction equals the block committed once."""
     whole, layer = built(case, slices=False)
     parts, sliced_layer = built(case, slices=True)
     if whole != parts:
@@ -223,7 +224,7 @@ RELATIONS: tuple[Callable[[Case], str | None], ...] = (
 
 
 def broken_relation(case: Case) -> str | None:
-    """Returns the first relation that does not hold for the case, in words."""
+    """Describes the first relation that does not hold for the case; None if all hold."""
     for relation in RELATIONS:
         found = relation(case)
         if found:

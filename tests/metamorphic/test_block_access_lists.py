@@ -1,5 +1,5 @@
-"""The access list of a random block (EIP-7928): its changes make the state after it, and nothing
-that it leaves out matters to the block.
+"""The access list of a random block (EIP-7928): its changes give the post-state, and the block
+reads nothing that the list omits.
 """
 
 from collections.abc import Container, Mapping
@@ -28,14 +28,15 @@ Accounts = dict[bytes, dict[str, Any]]
 
 
 def block_case(seed: int) -> Case:
-    """Returns a random case of the fork before, under the rules of this one."""
+    """Returns a random case of the previous fork, under the rules of Amsterdam."""
     return replace(make_case(seed, "BPO2"), fork=FORK)
 
 
 def built(
     case: Case, layer: Layer, *, without: Container[int] = ()
 ) -> tuple[list[Any], bytes, Layer]:
-    """What the case's transactions did in one block, the list of it, and the state after it.
+    """Builds one block of the case's transactions. Returns their outcomes, the block's access list,
+    and the post-state.
 
     ``without``: positions of transactions that are left out.
     """
@@ -71,7 +72,7 @@ def accounts_of(layer: Layer) -> Accounts:
 
 
 def after(before: Mapping[bytes, Mapping[str, Any]], accesses: AccessList) -> Accounts:
-    """Returns the accounts with the last change of each value."""
+    """Returns the accounts with the last change of each value in the list."""
     found = {address: dict(account) for address, account in before.items()}
     for access in accesses:
         account = dict(found.get(access.address, EMPTY))
@@ -88,7 +89,7 @@ def after(before: Mapping[bytes, Mapping[str, Any]], accesses: AccessList) -> Ac
 
 
 def only(before: Accounts, accesses: AccessList) -> Layer:
-    """Returns the state with the accounts and slots of the list alone."""
+    """Returns a state with only the accounts and slots of the list."""
     slots = {
         access.address: {*access.storage_reads, *(slot.key for slot in access.storage_changes)}
         for access in accesses

@@ -1,5 +1,5 @@
-"""Random blocks on threads by their access lists (EIP-7928): what one thread makes of them, with
-the right list and with any other.
+"""Random blocks on threads by their access lists (EIP-7928) have the results of one thread, with
+the right list and with wrong ones.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ Accesses = list[AccountAccess]
 
 
 def prepared(seed: int) -> tuple[Layer, Block]:
-    """Returns a state with the system's contracts, and a sealed block with a list on it."""
+    """Returns a state with the system contracts, and a sealed block with its access list."""
     case = replace(make_case(seed, "BPO2"), fork=FORK)
     contracts = {**SYSTEM_CONTRACTS, **BUILDER_CONTRACTS}
     system: dict[str, Any] = {
@@ -177,9 +177,7 @@ def executed(layer: Layer, block: Block) -> Any:
 
 
 def requests_of(layer: Layer, block: Block) -> int:
-    """Returns how often a block on a remote state asks for some of it; what it does must stay the
-    same.
-    """
+    """Returns how often a block on a remote state fetches. The results must stay the same."""
     source = LayerSource(layer)
     found = executed(Layer.remote(source), block)
     assert found.access_list == executed(layer, block).access_list
@@ -191,10 +189,10 @@ def test_what_a_list_names_comes_from_a_remote_state_in_one_request() -> None:
     for seed in range(40, 70):
         layer, block = prepared(seed)
         with_list = requests_of(layer, block)
-        # Without a list it goes step by step, and so with one of another form.
+        # Without a list, or with a malformed one, execution is serial.
         without = requests_of(layer, block.with_access_list(None))
         assert requests_of(layer, block.with_access_list(b"\xc1\x80")) == without > with_list
         counts[with_list] += 1
-    # An account that a call looks up, and then has no gas to read, is in no list.
+    # An account that a call loads before it runs out of gas is in no list.
     assert max(counts) <= 2
     assert counts[1] > 2 * counts[2]

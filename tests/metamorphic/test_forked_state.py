@@ -1,4 +1,4 @@
-"""Runs over a remote state have the results of the whole state, with few requests."""
+"""Runs over a remote state have the results of the complete state, with few requests."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PUSH20 = b"\x73"
 COUNT = bytes.fromhex("600035805460010180915560005260206000f3")
 # delegates to the address in slot 0
 DELEGATE = bytes.fromhex("3660006000373d60003660006000545af43d6000803e3d6000f3")
-# follows a list: slot n holds the next key; returns the last key before a zero
+# follows a linked list: slot n has the next key; returns the last key before a zero
 WALK = bytes.fromhex("6000355b805480156011579050600356565b5060005260206000f3")
 
 
 def caller_of(*targets: bytes) -> bytes:
-    """Code that calls each target with its call data, and returns the last one's output."""
+    """Returns code that calls each target with the calldata and returns the last output."""
     code = bytes.fromhex("3660006000373d50")
     for target in targets:
         code += bytes.fromhex("602060003660006000") + PUSH20 + target + bytes.fromhex("5af150")
@@ -90,7 +90,7 @@ def test_a_call_gives_the_same(layer: Layer, target: bytes) -> None:
 
 def test_a_call_of_many_contracts_takes_few_requests(layer: Layer, source: LayerSource) -> None:
     EVM(state=layer).call(ROUTER, word(5), sender=SENDER)
-    assert len(source.asked) == 3  # the router, the tokens, their slots
+    assert len(source.asked) == 3  # the router; the tokens; their slots
     assert {len(wanted.slots) for wanted in source.asked} == {0, len(TOKENS)}
     EVM(state=layer).call(ROUTER, word(5), sender=SENDER)
     assert len(source.asked) == 3

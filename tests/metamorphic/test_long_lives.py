@@ -1,4 +1,4 @@
-"""A state that lives through hundreds of transactions is the state that its accounts describe."""
+"""A state after hundreds of transactions equals the state made from its accounts."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tests.differential.machine import block_of, dump, run_transaction, state_of
 
 from .relations import account_fields
 
-# So many layers in a row may have no root; then it is computed without having been asked for.
+# This many layers in a row may be without a root; then one is computed unasked.
 WAIT_SECONDS = 256
 LIFE = 2 * WAIT_SECONDS + 50
 FORKS = ("Frontier", "London", "Osaka")
@@ -22,7 +22,7 @@ def cases_of(fork: str) -> Iterator[Case]:
 
 
 def live(fork: str, *, roots_every: int) -> Layer:
-    """Returns the state after many cases, each of whose accounts are put into it before it runs."""
+    """Returns the state after many cases. The accounts of each are added to it before it runs."""
     evm = EVM(fork)
     for age, case in enumerate(cases_of(fork)):
         evm.set_block(**block_of(case, evm.schedule))

@@ -1,4 +1,4 @@
-"""Many threads over shared states and rules give what one thread gives."""
+"""Many threads that share states and rules have the results of one thread."""
 
 import sys
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ OFTEN = 1e-5
 
 @pytest.fixture(autouse=True)
 def _threads_change_often() -> Iterator[None]:
-    """Threads that take turns every few microseconds meet each other everywhere."""
+    """Switches threads every few microseconds, so that they interleave everywhere."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(OFTEN)
     yield
@@ -45,7 +45,7 @@ def worlds() -> list[tuple[Case, Layer]]:
 
 
 def run_all(worlds: list[tuple[Case, Layer]], *, roots: bool) -> list[Any]:
-    """Transactions and calls of all cases, on machines of this thread's own."""
+    """Runs transactions and calls of all cases, on machines of this thread's own."""
     machines = {fork: EVM(fork) for fork in FORKS}
     done: list[Any] = []
     for case, layer in worlds:

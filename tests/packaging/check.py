@@ -1,7 +1,7 @@
-"""Tries a source distribution and a wheel where nothing of the tree is: `make package` runs it.
+"""Tests a source distribution and a wheel outside the repository; `make package` runs it.
 
-``python -m tests.packaging.check DIRECTORY``: what both hold, how large the wheel is, then in a new
-environment the node, the quick benchmark and the Python samples of the README.
+``python -m tests.packaging.check DIRECTORY`` checks the contents of both and the wheel's size.
+Then, in a new environment, it runs the node, the quick benchmark and the README's Python samples.
 """
 
 import os
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-INSTALLED_LIMIT = 16_000_000  # bytes of an unpacked wheel; with Arbitrum 14.6 million
+INSTALLED_LIMIT = 16_000_000  # bytes of an unpacked wheel, which has 14.6 million with Arbitrum
 NEEDED = (
     "fastevm/evm/machine.pyi",
     "fastevm/py.typed",
@@ -48,7 +48,7 @@ SAMPLES = re.compile(r"```python\n(.*?)```", re.S)
 def check_names(
     names: Iterable[str], needed: Iterable[str], forbidden: re.Pattern[str], archive: Path
 ) -> None:
-    """What an archive must hold and what it must not."""
+    """Checks that an archive has all needed files and no forbidden ones."""
     found = set(names)
     missing = [name for name in needed if name not in found]
     unwanted = sorted(name for name in found if forbidden.match(name))
@@ -57,7 +57,7 @@ def check_names(
 
 
 def check_archives(folder: Path) -> Path:
-    """Look into both archives; the wheel."""
+    """Checks both archives and returns the wheel."""
     (source,) = folder.glob("*.tar.gz")
     (wheel,) = folder.glob("*.whl")
     with tarfile.open(source) as archive:
@@ -77,7 +77,7 @@ def check_archives(folder: Path) -> Path:
 
 
 def check_node(command: Path, place: str) -> None:
-    """A node starts, answers and ends."""
+    """Checks that a node starts, answers and exits."""
     node = subprocess.Popen(
         [command, "node", "--port", "0"], cwd=place, stdout=subprocess.PIPE, text=True
     )
@@ -99,7 +99,7 @@ def check_node(command: Path, place: str) -> None:
 
 
 def main(folder: str) -> None:
-    """Check the archives of a folder, then what the wheel installs."""
+    """Checks the archives of a folder, then the installed wheel."""
     wheel = check_archives(Path(folder).resolve())
     samples = SAMPLES.findall((ROOT / "README.md").read_text())
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "FASTEVM"))}

@@ -1,7 +1,7 @@
-"""Tries fastevm as it is installed: ``python installed.py``, from outside the tree.
+"""Tests an installed fastevm from outside the repository: ``python installed.py``.
 
-A machine, a node in the process, a fork's rules, bundles on threads, the command line, and how long
-the import takes.
+Covers a machine, a node in the process, a fork's rules, bundles on threads, the command line, and
+the import time.
 """
 
 import shutil
@@ -22,7 +22,7 @@ COUNTER = "0x5f54600101805f555f5260205ff3"
 
 
 def check_import() -> None:
-    """The import is short, and of the installation."""
+    """Checks that the import is fast and loads the installation."""
     command = [sys.executable, "-I", "-c", MEASURED]
     found = min(float(subprocess.check_output(command, text=True)) for _ in range(TRIES))
     if found > LONGEST_IMPORT:
@@ -30,7 +30,7 @@ def check_import() -> None:
 
 
 def check_machine() -> None:
-    """Code runs, and signatures, hashes and curves of the borrowed libraries work."""
+    """Checks that code runs, and that the third-party signatures, hashes and curves work."""
     from fastevm import EVM, Layer, keccak256, simulate_many
 
     evm = EVM("osaka")
@@ -49,7 +49,7 @@ def check_machine() -> None:
 
 
 def check_node() -> None:
-    """A node answers inside the process, and signs, mines and recovers."""
+    """Checks that an in-process node answers, signs, mines and recovers."""
     from fastevm.integrations.local_node import LocalNode
 
     with LocalNode() as node:
@@ -60,7 +60,7 @@ def check_node() -> None:
 
 
 def check_command() -> None:
-    """The command line is there."""
+    """Checks that the command line is installed."""
     command = shutil.which("fastevm", path=str(Path(sys.executable).parent)) or "fastevm"
     assert subprocess.check_output([command, "--version"], text=True).startswith("fastevm ")
 

@@ -28,12 +28,12 @@ small = st.integers(0, 1_000)
 
 
 def deployed(evm: RecordedEVM, name: str, *args: Any) -> Contract:
-    """Deploys an artifact; OWNER is the deployer."""
+    """Deploys an artifact with OWNER as deployer."""
     return contract(ARTIFACTS / f"{name}.json").deploy(evm, *args, sender=OWNER)
 
 
 class Seeded(EvmStateMachine):
-    """Deploys the contract of ``name``; accounts begin with ether."""
+    """Deploys the contract ``name``. Accounts begin with ether."""
 
     reproductions = None
     name: ClassVar[str]
@@ -58,7 +58,7 @@ class Seeded(EvmStateMachine):
 
 
 class Reentrancy(Seeded):
-    """The bank has the ether that it owes."""
+    """The bank always holds the ether that it owes."""
 
     name = "Bank"
     thief: ClassVar[Contract]

@@ -1,4 +1,4 @@
-"""The files of the project and small readers of their text, for the tests of this folder."""
+"""Lists the project's files and parses them, for the tests of this folder."""
 
 import ast
 import re

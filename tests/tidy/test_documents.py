@@ -8,10 +8,11 @@ from .sources import ROOT, files
 
 MOST_LINES_OF_ARCHITECTURE = 120
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "fastevm/ARCHITECTURE.md")
-# A path in backticks: with a folder, or with the ending of a source file.
+# A path in backticks: with a folder, or with the suffix of a source file.
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:pyx|pxd|pyi|py|h|md|json))`")
 PLACEHOLDER = re.compile(r"NAME|N\b|KIND")  # stands for the name of a new file
-MADE = ("build/", "shared", "fixtures/", "rpc-compat/", "genesis.json")  # not part of a clone
+# generated or not in the repository
+MADE = ("build/", "shared", "fixtures/", "rpc-compat/", "genesis.json")
 TOPS = ("", "fastevm/", "fastevm/core/primitives/")  # folders to which a path may be relative
 NAMES = {path.name for path in files(".py", ".pyx", ".pxd", ".h")}
 RECIPES = (

@@ -1,6 +1,7 @@
-"""Tests have the same parameters in every process, or the workers of one run disagree and it ends.
+"""Test parameters are the same in every process; otherwise the workers of a parallel run disagree
+and abort.
 
-Decorators of test files and their values at module level must not depend on the clock or on chance.
+Decorators and module-level values of test files must not depend on the clock or on random numbers.
 """
 
 import ast
@@ -17,7 +18,7 @@ BUT_WITH = {"gzip.compress": "mtime", "gzip.GzipFile": "mtime"}  # fixed with th
 
 
 def outside_of_bodies(node: ast.AST) -> Iterator[ast.Call]:
-    """Yields the calls that run when a module is loaded."""
+    """Yields the calls that run when a module is imported."""
     for child in ast.iter_child_nodes(node):
         is_program = isinstance(child, ast.If) and "__name__" in ast.unparse(child.test)
         if is_program or isinstance(child, ast.Lambda):

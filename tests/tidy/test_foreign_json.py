@@ -1,4 +1,4 @@
-"""JSON of others is decoded by `fastevm.rpc_client.large_json.decode`, which bounds its depth."""
+"""JSON from others is decoded by `fastevm.rpc_client.large_json.decode`, which limits its depth."""
 
 import re
 

@@ -1,7 +1,7 @@
 """Every module-level thread, pool and lock is reset in a forked child.
 
-A child has only the thread that forked. A lock that another thread held stays locked there, and a
-thread that should be running does not exist.
+A forked child has only one thread. A lock held by another thread stays locked, and other threads do
+not exist.
 """
 
 import re
@@ -39,7 +39,7 @@ def sources() -> list[Path]:
 
 
 def threaded_classes() -> set[str]:
-    """Classes whose objects have a thread, pool or lock."""
+    """Returns classes whose objects have a thread, pool or lock."""
     found = set()
     for path in sources():
         owner = None
@@ -55,7 +55,7 @@ def threaded_classes() -> set[str]:
 
 def made_at_import(path: Path, threaded: set[str]) -> bool:
     """Returns whether importing the module creates a thread, pool or lock, or an object that has
-    some.
+    one.
     """
     made = re.compile(rf"\b(?:{'|'.join(sorted(threaded))})\(")
     for line in path.read_text().splitlines():

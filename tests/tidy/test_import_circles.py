@@ -1,7 +1,7 @@
-"""No module imports itself by way of others, not even for the type checker alone.
+"""No module imports itself through others, not even for the type checker alone.
 
-Python's imports and those of Cython's headers are two graphs. What a ``.pyx`` cimports is declared
-in headers, so that its circle would be one of headers.
+Python's imports and cimports between Cython's headers are two graphs. Names that a ``.pyx``
+cimports are declared in headers, so headers suffice to find cycles.
 """
 
 import re
@@ -15,7 +15,7 @@ TOPS = {"fastevm": "fastevm", "rpc": "fastevm.rpc", "bench": "fastevm.bench"}
 FROM = re.compile(r"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+(c?import)[ \t]+(\([^)]*\)|[^\n]*)", re.M)
 WHOLE = re.compile(r"^[ \t]*(c?import)[ \t]+(fastevm[\w.]*)", re.M)
 
-# graph -> suffixes of its modules, and the statement that makes an edge
+# graph -> suffixes of its modules, and the statement that is an edge
 GRAPHS = {"python": ((".py", ".pyx"), "import"), "headers": ((".pxd",), "cimport")}
 
 
@@ -51,7 +51,7 @@ def imports_of(path: Path, statement: str, modules: dict[str, Path]) -> set[str]
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Groups of modules that reach each other, each sorted."""
+    """Returns groups of modules that reach each other, each sorted."""
     left = set(graph)
     while True:
         pointed = {name for module in left for name in graph[module]}

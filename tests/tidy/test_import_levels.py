@@ -79,7 +79,7 @@ def test_a_package_imports_from_the_levels_below_only() -> None:
 
 
 def test_payments_import_the_client_only() -> None:
-    """The payment engine talks to a node over JSON-RPC; it is a product of its own."""
+    """The payment engine is a separate product that uses a node over JSON-RPC."""
     allowed = (
         "fastevm.payments",
         "fastevm.rpc_client",
@@ -92,7 +92,7 @@ def test_payments_import_the_client_only() -> None:
 
 
 def test_the_node_uses_public_names_only() -> None:
-    """Names that a package exports, and names of listed public modules."""
+    """Allowed are names that a package exports, and names of listed public modules."""
     for path in files(".py", under=("rpc",)):
         for name in imports_of(path):
             is_package = (ROOT / name.replace(".", "/") / "__init__.py").exists()
@@ -102,6 +102,6 @@ def test_the_node_uses_public_names_only() -> None:
 def test_no_import_hides_inside_a_function() -> None:
     inside = re.compile(r"^[ \t]+(?:from\s+fastevm[\w.]*\s+c?import|c?import\s+fastevm)", re.M)
     for path in files(".py", ".pyx", ".pxd", under=("fastevm", "rpc")):
-        if shown(path) == "fastevm/__init__.py":  # which names types for type checkers only
+        if shown(path) == "fastevm/__init__.py":  # its imports of types are for type checkers only
             continue
         assert not inside.search(path.read_text()), shown(path)

@@ -1,8 +1,8 @@
-"""Every C struct on the stack is initialised where it is declared.
+"""Every C struct on the stack is initialised at its declaration.
 
-A struct that is filled member by member and then read whole lets the caller choose what the
-program reads from the stack. Structs with a single array member, and structs of such structs, are
-exempt: their functions write them whole.
+If a struct is filled member by member and then read whole, the caller may choose what is read from
+the stack. Exempt are structs with a single array member, and structs of such structs, as functions
+write them whole.
 """
 
 import re
@@ -18,7 +18,7 @@ LOCAL = re.compile(r"^(\s+)cdef (\w+) (\w+(?:\[\w+\])?(?:, \w+(?:\[\w+\])?)*)\s*
 MEMBERS_FOLLOW = re.compile(
     r"\s*(?:cdef|ctypedef)?\s*(?:public )?(?:packed )?(?:class|struct|union|extern|enum)\b"
 )
-# Structs of other libraries, each with an initialiser that the library prescribes.
+# Structs of other libraries, which prescribe an initialiser.
 FOREIGN = {"Integer", "pthread_attr_t", "sigset_t"}
 
 
@@ -27,7 +27,7 @@ def indent(line: str) -> int:
 
 
 def block_after(lines: list[str], at: int, least: int) -> Iterator[str]:
-    """Yields the lines below ``at`` that are indented by ``least`` columns or more."""
+    """Yields the lines below ``at`` that are indented by at least ``least`` columns."""
     for line in lines[at + 1 :]:
         if line.strip() and indent(line) < least:
             return
@@ -50,7 +50,7 @@ STRUCTS = members_by_struct()
 
 
 def written_whole(name: str, above: tuple[str, ...] = ()) -> bool:
-    """Returns whether a struct is one array, or made of such structs only."""
+    """Returns whether a struct is one array, or has only such structs as members."""
     if name in above or name not in STRUCTS:
         return False
     for members in STRUCTS[name]:
@@ -76,7 +76,7 @@ def owner_of(lines: list[str], at: int) -> str:
 
 
 def uninitialised(lines: list[str]) -> Iterator[str]:
-    """Declarations of checked structs whose first use does not initialise them."""
+    """Yields declarations of structs whose first use does not initialise them."""
     for at, line in enumerate(lines):
         found = LOCAL.match(line)
         if not found or found[2] not in CHECKED or MEMBERS_FOLLOW.match(owner_of(lines, at)):

@@ -1,6 +1,6 @@
-"""No `repr` of a record of the payments package shows a secret: a log or a traceback may have it.
+"""The `repr` of no record in the payments package shows a secret, as it may end up in a log.
 
-Bytes count as secret, and members with these names, unless they are listed as public.
+Bytes are secret, and so are members with these names, unless listed as public.
 """
 
 import dataclasses
@@ -22,8 +22,8 @@ NAMES: Final = {
 }  # fmt: skip
 PUBLIC: Final = {
     "authorization.Terms.nonce", "authorization.Cancellation.nonce", "escrow.PaymentInfo.salt",
-    "erc6492.Wrapped.call",  # deploys a wallet
-    "outbox.Notice.data",  # goes to every webhook
+    "erc6492.Wrapped.call",  # calldata that deploys a wallet
+    "outbox.Notice.data",  # sent to every webhook
     "x402.messages.Payment.nonce", "x402.messages.Payment.payer",
 }  # fmt: skip
 ROOT: Final = "fastevm.payments"
@@ -32,12 +32,12 @@ ROOT: Final = "fastevm.payments"
 def modules() -> Iterator[Any]:
     package = importlib.import_module(ROOT)
     for found in pkgutil.walk_packages(package.__path__, f"{ROOT}."):
-        if found.name != f"{ROOT}.postgres":  # needs another extra, and has no records
+        if found.name != f"{ROOT}.postgres":  # needs an optional dependency, and has no records
             yield importlib.import_module(found.name)
 
 
 def records() -> dict[str, type]:
-    """Returns every dataclass, Struct and NamedTuple by its name below the package."""
+    """Returns every dataclass, Struct and NamedTuple of the package by name."""
     return {
         f"{module.__name__.removeprefix(f'{ROOT}.')}.{name}": kind
         for module in modules()
@@ -55,7 +55,7 @@ def members(kind: type) -> list[str]:
 
 
 def shown(kind: type) -> set[str]:
-    """Returns the members that the repr of a record shows."""
+    """Returns the members that a record's repr shows."""
     if dataclasses.is_dataclass(kind):
         return {member.name for member in dataclasses.fields(kind) if member.repr}
     return set(members(kind)) - getattr(kind.__repr__, "hidden", frozenset())

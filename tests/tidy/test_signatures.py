@@ -1,4 +1,6 @@
-"""``help`` and IPython show the parameters of every public function, and no reference to a stub."""
+"""``help`` and IPython show the parameters of every public function, without a reference to
+a stub.
+"""
 
 import ast
 import inspect
@@ -11,9 +13,9 @@ import pytest
 import fastevm
 from tests.tidy.sources import ROOT
 
-# Programs get these from functions; the classes themselves take no arguments.
+# Functions return objects of these classes; their constructors take no arguments.
 NOT_CONSTRUCTED = ("ExecutionResult", "Layer", "Transaction")
-# Names that depend on arguments: a contract's methods, fields of another library.
+# Names of arguments that are not fixed: a contract's methods, fields of another library.
 OPEN = {
     "EVM.fork": "options",  # of `RemoteSource.open`, and of its sources
     "Layer.remote": "options",

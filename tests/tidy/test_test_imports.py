@@ -1,4 +1,4 @@
-"""Names that tests import from each other exist: no type checker reads most tests."""
+"""Names that tests import from each other exist; type checkers do not read most tests."""
 
 import ast
 from pathlib import Path
@@ -26,7 +26,7 @@ def defined(path: Path) -> set[str]:
 
 
 def module(path: Path, node: ast.ImportFrom) -> Path:
-    """Returns the file or folder that an import names."""
+    """Returns the file or folder of an imported name."""
     if node.level:
         base = path.parents[node.level - 1]
         return base.joinpath(*(node.module or "").split(".")) if node.module else base

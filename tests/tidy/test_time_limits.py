@@ -1,7 +1,7 @@
-"""Tests wait for `MAX_WAIT`: no number of seconds of their own decides whether they pass.
+"""Tests wait for `MAX_WAIT` and do not choose other time limits.
 
-A machine can be busy with other work for many seconds. A number below one second is a time limit
-that a test wants to be reached; a greater one is a guess at how fast the machine is.
+A busy machine may be slow for many seconds. A test may want a limit below one second to be reached.
+A greater one is a guess about the machine's speed.
 """
 
 import ast
@@ -20,17 +20,17 @@ NAMED = {
     "receive", "receive_json", "result", "run", "urlopen", "wait_for_transaction_receipt",
 }  # fmt: skip
 LIMITS = {"deadline", "end", "ends", "limit", "until"}
-# Programs that a person runs, or that run without this package.
+# Programs that people run, or that run without this package.
 OTHERS = (
     "tests/ecosystem/", "tests/fuzz/", "tests/packaging/", "tests/faults/all_attacks.py",
     "tests/faults/hostile_clients.py", "tests/payments/x402/honest/",
 )  # fmt: skip
 WANTED = {
-    # A slow sender is cut after two seconds; it would have sent all after four.
+    # A slow sender is cut after two seconds; sending everything would take four.
     ("tests/unit/rpc/transport/test_slow_clients.py", "timeout", 2.5),
-    # No payment comes at all.
+    # The payment never comes.
     ("tests/payments/test_secrets.py", "wait", 2),
-    # A handler that is busy for longer than its hold.
+    # A handler that runs longer than its hold.
     ("tests/payments/x402/test_redelivery.py", "end", 3),
 }
 
@@ -42,7 +42,7 @@ def seconds(value: ast.expr | None) -> float:
 
 
 def limits(tree: ast.Module) -> Iterator[tuple[int, str, float]]:
-    """Line, name and seconds of each time limit that is a literal."""
+    """Yields line, name and seconds of each time limit that is a literal."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             function = node.func

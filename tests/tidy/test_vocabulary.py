@@ -1,4 +1,4 @@
-"""Names are the usual terms of the field: replaced words do not come back."""
+"""Names are the usual terms of the field. Words that were replaced must not return."""
 
 import re
 import subprocess
@@ -12,8 +12,8 @@ from .sources import ROOT
 TEXT = (".py", ".pyx", ".pxd", ".pyi", ".h", ".md", ".js", ".html")
 OWN = "tests/tidy/test_vocabulary.py"
 
-# Word as a regular expression -> what to write instead. Each had several meanings, or one that
-# nobody guesses who knows Ethereum.
+# Word as a regular expression -> what to write instead. Each was ambiguous, or means nothing to
+# readers who know Ethereum.
 REPLACED = {
     r"\bdoors?\b": "test support, listener, public class",
     r"\bforesee\w*|\bforeseen\b": "predecode",
@@ -23,7 +23,7 @@ REPLACED = {
     r"\bfates?\b": "outcome, route",
     r"\bheirs?\b": "beneficiary",
 }
-# Words that are good English but no names of files.
+# Good English words that are poor file names.
 NO_FILE_NAMES = {
     "behind": "lazy_app",
     "chunk": "results",
@@ -37,7 +37,7 @@ NO_FILE_NAMES = {
 
 
 def tracked() -> list[Path]:
-    """Returns the files of the repository, also where there is no git."""
+    """Returns the files of the repository, also without git."""
     done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     names = done.stdout.splitlines() if done.returncode == 0 else []
     return [ROOT / name for name in names if name != OWN and (ROOT / name).is_file()]

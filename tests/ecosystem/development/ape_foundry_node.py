@@ -1,4 +1,4 @@
-"""What ape does over ape-foundry, which starts the program ``anvil`` that is on the path.
+"""Tests ape with ape-foundry, which starts the program ``anvil`` from the PATH.
 
 ``python ape_foundry_node.py``: a line of JSON for each case.
 """
@@ -213,7 +213,7 @@ def estimate() -> None:
 def main() -> None:
     """Run them all, a line of JSON for each."""
     SubprocessProvider.start = partialmethod(SubprocessProvider.start, timeout=MAX_WAIT)
-    port = {"host": "auto"}  # a free one
+    port = {"host": "auto"}  # ape-foundry chooses a free port
     with ape.networks.ethereum.local.use_provider("foundry", provider_settings=port):
         tell()
 

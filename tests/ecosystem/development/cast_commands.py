@@ -1,7 +1,7 @@
-"""Every command of cast that speaks to a node.
+"""Runs every command of cast that calls a node.
 
 ``python -m tests.ecosystem.development.cast_commands URL KEY CAST``: a line of JSON for each, with
-its name and ``value`` true, or the ``error`` that it ended with.
+its name and ``value`` true, or with its ``error``.
 """
 
 from __future__ import annotations

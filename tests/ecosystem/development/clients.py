@@ -1,7 +1,7 @@
-"""Clients as published, case by case, on anvil and on `fastevm dev`.
+"""Runs published clients, case by case, on anvil and on `fastevm dev`.
 
-``python -m tests.ecosystem.development.clients [NAME ...]`` prints a table of cases passed on each
-node and the cases that fail on ours. Exit status 1 where anvil passes a case that ours fails.
+``python -m tests.ecosystem.development.clients [NAME ...]`` prints a table of passed cases per
+node, and the cases that fail on ours. Exit status 1 if anvil passes a case that ours fails.
 Environments stay in ``build/development`` and beside the programs; ``--install`` only makes them.
 """
 
@@ -31,23 +31,23 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[2]
 FOLDER: Final = ROOT / "build" / "development"
 SAMPLES: Final = ROOT / "tests" / "clients" / "javascript"
-SECONDS: Final = 900.0  # for all cases of one client
+SECONDS: Final = 900.0  # limit for all cases of one client
 INSTALLS: Final = 4  # at once
 WEB3_SUITES: Final = ["web3-modules"]
 KEYS: Final = ["0x" + account.private_key.hex() for account in dev_accounts(2)]
-NODE_24: Final = "node@24.21.0"  # Hardhat 3 refuses what many systems have
+NODE_24: Final = "node@24.21.0"  # Hardhat 3 refuses older versions, which many systems have
 
-Outcomes = dict[str, str | None]  # case -> what went wrong, None where nothing did
+Outcomes = dict[str, str | None]  # case -> error, None if it passed
 
 
 @dataclass(frozen=True)
 class Client:
-    """A program that tries a client.
+    """A program that tests a client.
 
-    ``command``: the words, from the node's URL and the environment's folder. ``npm``: a folder with
-    a package.json; ``pip``: requirements of a separate environment. ``newer_node``: for what
-    does not run on the installed Node.js. ``starts_node``: it starts ``anvil`` from the path.
-    ``upstream``: a further node whose URL is the last word.
+    ``command``: makes the command from the node's URL and the environment's folder. ``npm``: a
+    folder with a package.json. ``pip``: requirements of a separate environment. ``newer_node``: the
+    client needs a newer Node.js than the installed one. ``starts_node``: the client starts
+    ``anvil`` from the PATH. ``upstream``: the last argument is the URL of a further node.
     """
 
     command: Callable[[str], list[str]]
@@ -63,17 +63,19 @@ class Client:
 
 
 def script(folder: Path, name: str, *more: str) -> Callable[[str], list[str]]:
-    """Returns a program for Node.js: its URL, the key of the first account, further words."""
+    """Returns the command of a Node.js program. Its arguments are the URL, the key of the first
+    account and ``more``.
+    """
     return lambda url: ["node", str(folder / name), url, KEYS[0], *more]
 
 
 def python(name: str) -> Callable[[str], list[str]]:
-    """Returns a program of this folder in the environment of its client."""
+    """Returns the command of a Python program of this folder, in its client's environment."""
     return lambda url: ["python", str(HERE / f"{name}.py"), url, KEYS[0]]
 
 
 def cast(url: str) -> list[str]:
-    """Returns every command of cast, from this environment."""
+    """Returns the command that runs every command of cast."""
     program = str(SAMPLES / "node_modules" / ".bin" / "cast")
     return [sys.executable, "-m", f"{__package__}.cast_commands", url, KEYS[0], program]
 
@@ -127,7 +129,7 @@ def npm_install(folder: Path, environment: Mapping[str, str]) -> None:
 
 
 def newer_node() -> Path:
-    """Returns the folder of a Node.js that npm brings."""
+    """Returns the folder of a Node.js that npm installs."""
     folder = FOLDER / "node"
     programs = folder / "node_modules" / "node" / "bin"
     if not programs.exists():
@@ -139,7 +141,7 @@ def newer_node() -> Path:
 
 
 def pip_install(packages: tuple[str, ...]) -> Path:
-    """Returns the folder of the programs of an environment with these packages."""
+    """Returns the ``bin`` folder of an environment with these packages."""
     folder = FOLDER / ("venv-" + packages[0].split("==")[0])
     if not (folder / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
@@ -150,7 +152,7 @@ def pip_install(packages: tuple[str, ...]) -> Path:
 
 
 def named_anvil(name: str, folder: Path) -> Path:
-    """Returns a folder in which ``anvil`` is the node of that name."""
+    """Returns a folder in which ``anvil`` starts the node of this name."""
     program = folder / "anvil"
     if name == BASELINE:
         words = f'"{anvil_binary()}"'
@@ -175,10 +177,12 @@ def environment(client: Client) -> dict[str, str]:
 
 
 def install(names: list[str]) -> None:
-    """Environments of clients, anvil, and web3.py's tests. Tests skip what could not be had."""
+    """Installs the environments of clients, anvil, and web3.py's tests. Tests skip what is
+    missing.
+    """
     tasks: dict[str, Callable[[], object]] = {"web3.py": partial(suites.install, WEB3_SUITES)}
     places = set()
-    # Those that take longest first.
+    # The slowest ones first.
     for name in sorted(names, key=lambda name: len(CLIENTS[name].pip), reverse=True):
         client = CLIENTS[name]
         if (place := (client.npm, client.pip)) not in places:
@@ -193,13 +197,13 @@ def install(names: list[str]) -> None:
 
 
 def outcomes(text: str) -> Outcomes:
-    """Returns the outcomes that a program printed."""
+    """Parses the outcomes that a program printed."""
     lines = [json.loads(line) for line in text.splitlines() if line.startswith('{"name"')]
     return {line["name"]: line.get("error") for line in lines}
 
 
 def run(client: Client, name: str) -> Outcomes:
-    """Returns every case of a client on the node of that name."""
+    """Runs every case of a client on the node of this name."""
     variables = environment(client)
     with tempfile.TemporaryDirectory() as scratch:
         if client.starts_node:
@@ -218,7 +222,7 @@ def run(client: Client, name: str) -> Outcomes:
 def reported(
     words: list[str], variables: Mapping[str, str], folder: Path | None = None
 ) -> Outcomes:
-    """Returns the outcomes of a program."""
+    """Runs a program and returns the outcomes that it reports."""
     program = shutil.which(words[0], path=variables["PATH"]) or words[0]
     done = subprocess.run(
         [program, *words[1:]], env=variables, cwd=folder, capture_output=True, text=True,

@@ -17,7 +17,8 @@ from tests.ecosystem.development.cases import case, tell
 URL = sys.argv[1]
 NOBODY = "0x00000000000000000000000000000000000000b0"
 TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-LOGS = f"60055f5260b05f7f{TRANSFER}60205fa3"  # a transfer of 5 by its constructor; no code
+# emits a transfer of 5 in its constructor; has no code
+LOGS = f"60055f5260b05f7f{TRANSFER}60205fa3"
 BLOCKS = 4
 FOLDER = Path(tempfile.mkdtemp())
 
@@ -42,7 +43,7 @@ def prepare() -> None:
 
 
 def run(command: str, *words: str) -> None:
-    # parsimonious 0.8, which it pins, uses a name that Python 3.11 no longer has.
+    # parsimonious 0.8, which ethereum-etl pins, uses this name, removed in Python 3.11.
     inspect.getargspec = inspect.getfullargspec  # type: ignore[attr-defined]
     try:
         import_module("ethereumetl.cli").cli([command, *words])

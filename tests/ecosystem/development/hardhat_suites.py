@@ -1,10 +1,12 @@
-"""Suites of contracts that Hardhat runs, on its in-process network, on anvil and on `fastevm dev`.
+"""Runs contract test suites on Hardhat's in-process network, on anvil and on `fastevm dev`.
 
-``python -m tests.ecosystem.development.hardhat_suites [NAME ...]``: a table of tests passed and
-seconds, and the tests that pass on Hardhat's network but not on another. Those that fail on ours
-make the exit status 1, unless only Hardhat can pass them. No package has these tests: the
-environment variable of a suite names a clone of its repository. The suite is skipped without it.
-The tag is cloned from there into ``build/suites``, with the compiler and packages from npm.
+``python -m tests.ecosystem.development.hardhat_suites [NAME ...]`` prints the number of passed
+tests and the seconds, and the tests that pass on Hardhat's network but not on another node. Exit
+status 1 if such a test fails on ours, unless only Hardhat can pass it.
+
+No package contains these tests: an environment variable names a clone of each suite's repository.
+Without it the suite is skipped. The tag is cloned from there into ``build/suites``, with the
+compiler and packages from npm.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ NETWORKS: Final = (HARDHAT, BASELINE, OURS)
 HOURS: Final = 2.0
 CONFIG: Final = "fastevm.config"  # the wrapper beside the suite's own configuration
 REPORT: Final = "fastevm-report.json"
-REPORTER: Final = "fastevm-reporter.cjs"  # mocha's own fails at errors with a BigInt
+# mocha's own reporter fails on errors that contain a BigInt
+REPORTER: Final = "fastevm-reporter.cjs"
 
-# The configuration of Hardhat's network in the suites, as options of both nodes.
+# Hardhat's default network settings, as options for both nodes.
 OPTIONS: Final = (
     "--disable-code-size-limit",
     "--gas-limit",
@@ -41,10 +44,10 @@ OPTIONS: Final = (
     "--no-request-size-limit",
 )
 
-# With the option a send of ours fails with its transaction, as on Hardhat's network. anvil has no
-# such option: it gets no fixed gas limit, so that estimates fail before the sends.
+# Our node fails a send if its transaction fails, as Hardhat's network does. anvil has no such
+# option, so it gets no fixed gas limit: estimates then fail before the send.
 NETWORK_NAMES: Final = {HARDHAT: "hardhat", BASELINE: "target", OURS: "localhost"}
-# Hardhat gives each block a later timestamp than its parent; anvil cannot.
+# Hardhat gives each block a later timestamp than its parent. anvil cannot.
 MORE_OPTIONS: Final = {
     BASELINE: (),
     OURS: ("--throw-on-transaction-failures", "--increasing-timestamps"),
@@ -87,7 +90,7 @@ module.exports = function (runner) {
 class Suite:
     """``variable`` names the clone; ``config`` is the module with the suite's configuration.
 
-    ``hardhat_only``: tests that no other node passes, with the reason.
+    ``hardhat_only``: test -> reason, for tests that only Hardhat can pass.
     """
 
     variable: str
@@ -127,7 +130,7 @@ LIST: Final = {
 
 
 class Absent(Exception):
-    """The suite cannot be had."""
+    """A suite that cannot be installed."""
 
 
 def prepared(name: str) -> Path:
@@ -161,7 +164,8 @@ def variables() -> dict[str, str]:
     """Returns the environment of npm and Hardhat: with a Node.js that Hardhat supports."""
     path = f"{newer_node()}{os.pathsep}{os.environ['PATH']}"
     quiet = {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "TS_NODE_TRANSPILE_ONLY": "1"}
-    memory = {"NODE_OPTIONS": "--max-old-space-size=8192"}  # MB, for the compiler in JavaScript
+    # the compiler in JavaScript needs more than the default
+    memory = {"NODE_OPTIONS": "--max-old-space-size=8192"}
     return os.environ | quiet | memory | {"PATH": path, "CI": "true"}
 
 
@@ -184,9 +188,7 @@ def compiled(name: str) -> None:
 
 
 def outcomes(name: str, network: str, files: Sequence[str] = ()) -> tuple[Outcomes, float]:
-    """Returns the tests by title, with the error of those that failed; and the seconds of
-    the run.
-    """
+    """Returns test title -> error, None if it passed, and the seconds of the run."""
     report = prepared(name) / REPORT
     report.unlink(missing_ok=True)
     words = ["test", "--no-compile", "--network", NETWORK_NAMES[network], *files]
@@ -202,7 +204,7 @@ def outcomes(name: str, network: str, files: Sequence[str] = ()) -> tuple[Outcom
     if not report.exists():
         raise SystemExit(f"{name} on {network} did not run: {(done.stderr + done.stdout)[-2000:]}")
     reported: Outcomes = {}
-    times: Counter[str] = Counter()  # suites repeat titles
+    times: Counter[str] = Counter()  # suites use some titles twice
     for title, error in json.loads(report.read_text()):
         times[title] += 1
         reported[title if times[title] == 1 else f"{title} ({times[title]})"] = error
@@ -243,7 +245,7 @@ def main() -> int:
 
 
 def behind(expected: Outcomes, found: Outcomes) -> dict[str, str]:
-    """Returns the tests that pass in ``expected`` and not in ``found``, with their errors."""
+    """Returns the tests that pass in ``expected`` but not in ``found``, with their errors."""
     passed = [title for title, error in expected.items() if error is None]
     reported = {title: found.get(title, "not run") for title in passed}
     return {title: error for title, error in reported.items() if error is not None}

@@ -1,7 +1,7 @@
-"""Memory of a shared staging chain: forks of one upstream after the same number of empty blocks.
+"""Measures memory of forks after many empty blocks, on anvil and on `fastevm dev`.
 
 ``python -m tests.ecosystem.development.long_chain [--blocks N]`` prints a table for anvil, `fastevm
-dev`, and `fastevm dev` that keeps the fork in a directory.
+dev`, and `fastevm dev` with a data directory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEPT = f"{OURS} --datadir"
 
 
 def measured(node: NodeProcess, blocks: int) -> tuple[int, int, float]:
-    """Memory in MB before and after the blocks, which are a second apart; seconds."""
+    """Mines blocks one second apart. Returns memory in MB before and after, and the seconds."""
     with running(node):
         before, began = node.memory(), time.monotonic()
         for done in range(0, blocks, PIECE):

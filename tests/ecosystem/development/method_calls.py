@@ -1,7 +1,7 @@
-"""Every method that anvil 1.7.1 answers, with parameters that a program might give.
+"""Calls of every method that anvil 1.7.1 has, with realistic parameters.
 
-``$name`` stands for a value of the chain that `shapes.prepare` makes. READS leave the node as it
-is; each of CHANGES runs between a snapshot and the return to it, LAST ends the sequence.
+``$name`` stands for a value of the chain that `shapes.prepare` makes. READS change nothing. Each of
+CHANGES runs between a snapshot and the revert to it. LAST ends the sequence.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ CHANGES: Final[tuple[Call, ...]] = (
     ("anvil_removeBlockTimestampInterval", []),
     ("anvil_removePoolTransactions", ["$nobody"]),
     ("anvil_revert", ["0x99"]),
-    ("anvil_setIntervalMining", [0]),  # which ends automatic mining
+    ("anvil_setIntervalMining", [0]),  # disables automatic mining
     ("anvil_setAutomine", [True]),
     ("anvil_setBlockGasLimit", ["0x1c9c380"]),
     ("anvil_setBlockTimestampInterval", [5]),
@@ -192,7 +192,7 @@ CHANGES: Final[tuple[Call, ...]] = (
     ("evm_mine_detailed", []),
     ("evm_revert", ["0x99"]),
     ("evm_setAccountNonce", ["$nobody", "0x9"]),
-    ("evm_setIntervalMining", [0]),  # which ends automatic mining
+    ("evm_setIntervalMining", [0]),  # disables automatic mining
     ("evm_setAutomine", [True]),
     ("evm_setBlockGasLimit", ["0x1c9c380"]),
     ("evm_setNextBlockTimestamp", ["$later"]),
@@ -202,7 +202,7 @@ CHANGES: Final[tuple[Call, ...]] = (
     ("tenderly_setBalance", ["$nobody", "0x1"]),
 )  # fmt: skip
 
-# Changes that a return to a snapshot does not undo.
+# A revert to a snapshot does not undo these.
 LAST: Final[tuple[Call, ...]] = (
     ("anvil_setChainId", [31337]),
     ("anvil_setRpcUrl", ["http://127.0.0.1:1"]),
@@ -214,5 +214,5 @@ LAST: Final[tuple[Call, ...]] = (
     ("hardhat_reset", []),
 )
 
-# Of anvil's other chain, Tempo: its token for fees exists on no chain of ours.
+# anvil has these for another chain, Tempo, whose fee token our chains do not have.
 ELSEWHERE: Final = ("anvil_setFeeAmmLiquidity", "anvil_setFeeToken", "anvil_setValidatorFeeToken")

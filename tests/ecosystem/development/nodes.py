@@ -1,4 +1,4 @@
-"""The nodes that clients are tried on: anvil, and fastevm in the ways it can be started."""
+"""The nodes that clients are tested on: anvil, and fastevm in several configurations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BASELINE: Final = "anvil"
 
 
 def anvil(*options: str) -> NodeProcess:
-    """Returns an anvil that is not started. LoadError where npm cannot bring it."""
+    """Returns anvil, not started. Raises LoadError if npm cannot install it."""
     return NodeProcess([str(anvil_binary()), *options])
 
 
@@ -28,7 +28,7 @@ NODES: Final[dict[str, Callable[..., NodeProcess]]] = {BASELINE: anvil, OURS: de
 
 @contextmanager
 def running(node: NodeProcess) -> Iterator[NodeProcess]:
-    """Provides the node, started, and ended afterwards."""
+    """Starts the node and stops it afterwards."""
     node.start()
     try:
         yield node

@@ -1,10 +1,10 @@
-"""The shapes of anvil's answers beside ours, method by method.
+"""Compares the shapes of anvil's results and ours, method by method.
 
-``python -m tests.ecosystem.development.shapes [--all]`` prints every difference that
-``shape_differences.txt`` does not explain (``--all``: every one), and the explanations that no
-difference needs. Exit status 1 where it printed something.
+``python -m tests.ecosystem.development.shapes [--all]`` prints the differences that
+``shape_differences.txt`` does not explain (``--all``: every difference), and unused explanations.
+Exit status 1 if it printed something.
 
-A shape is a set of paths with the kind of value at each: a quantity, a word of 32 bytes, an
+A shape is a set of paths with the kind of value at each path: a quantity, a word of 32 bytes, an
 address, other bytes, a boolean, a null, an error with its code. Values are not compared.
 """
 
@@ -39,9 +39,10 @@ COUNTER: Final = "5f54600101805f555f52600760205fa15f5f5f5f5f60b05af15060205ff3"
 REVERTER: Final = "60015f5260205ffd"  # REVERT with the word 1
 KINDS: Final = {42: "address", 66: "word"}  # by the length of the text
 BYTES: Final = ("data", "input", "output", "extraData", "returnData", "forkId")  # of any length
-SIGNED: Final = (".r", ".s")  # quantities, one in 256 of which has fewer digits than a word
+SIGNED: Final = (".r", ".s")  # an r or s in 256 has a leading zero byte
 QUANTITY: Final = re.compile("0x(0|[1-9a-f][0-9a-f]{0,31})")
-VARYING: Final = re.compile("0x[0-9a-fA-F]{40,}|[0-9]+|0x[0-9a-fA-F]{1,8}")  # names of members
+# parts of names that differ between runs
+VARYING: Final = re.compile("0x[0-9a-fA-F]{40,}|[0-9]+|0x[0-9a-fA-F]{1,8}")
 
 Shape = dict[str, set[str]]
 
@@ -53,8 +54,8 @@ def initcode(runtime: str) -> str:
 
 
 def prepare(node: JsonRpcClient) -> dict[str, Any]:
-    """Returns the values that parameters name, of a chain with contracts, calls, a failure and
-    logs.
+    """Makes contracts, calls, a failed transaction and logs. Returns the values that parameters
+    name.
     """
     owner, *_ = node.call("eth_accounts")
 
@@ -89,7 +90,7 @@ def prepare(node: JsonRpcClient) -> dict[str, Any]:
 
 
 def signed(node: JsonRpcClient) -> str:
-    """Returns a payment of the second account, not sent."""
+    """Returns a signed payment of the second account, not sent."""
     payer = Account.from_key(dev_accounts(2)[1].private_key)
     members = {
         "to": to_checksum_address(NOBODY),
@@ -114,7 +115,7 @@ def filled(given: Any, values: Mapping[str, Any]) -> Any:
 
 
 def kind(value: Any, path: str) -> str:
-    """Returns the kind of a value that contains no other values."""
+    """Returns the kind of a value that is not a list or an object."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "boolean"
     if not isinstance(value, str):
@@ -131,7 +132,7 @@ def kind(value: Any, path: str) -> str:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Path and kind of all that is in an answer."""
+    """Yields path and kind of every value in a result."""
     if isinstance(value, dict):
         if not value:
             yield path, "{}"
@@ -147,7 +148,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def shape(node: JsonRpcClient, method: str, params: list[Any]) -> Shape:
-    """Returns the shape of an answer; of a refusal, its code."""
+    """Returns the shape of a result, or the code of an error."""
     try:
         answer = node.call(method, *params)
     except RpcRefusal as refusal:
@@ -159,17 +160,17 @@ def shape(node: JsonRpcClient, method: str, params: list[Any]) -> Shape:
 
 
 def title(call: Call) -> str:
-    """Returns how a call is named in lines: its method, and the tracer if it names one."""
+    """Returns the name of a call in the output: its method, and its tracer if there is one."""
     method, params = call
     tracer = params and isinstance(params[-1], dict) and params[-1].get("tracer")
     return f"{method}:{tracer}" if tracer else method
 
 
 def wait_for_empty_pool(node: JsonRpcClient) -> None:
-    """Wait until what was sent is mined and out of the pool.
+    """Waits until all sent transactions are mined and out of the pool.
 
-    anvil removes a transaction from its pool after it gave the receipt, and refuses the same one
-    until then, also after a return to a snapshot.
+    anvil removes a transaction from its pool only after it returned the receipt. Until then it
+    refuses the same transaction, even after a revert to a snapshot.
     """
     end = time.monotonic() + MAX_WAIT
     while any(int(count, 16) for count in node.call("txpool_status").values()):
@@ -179,7 +180,7 @@ def wait_for_empty_pool(node: JsonRpcClient) -> None:
 
 
 def shapes(name: str) -> list[tuple[str, Shape]]:
-    """Returns the shape of every answer of a node that is started for it."""
+    """Starts a node and returns the shape of every result."""
     with running(NODES[name]()) as process:
         node = JsonRpcClient(process.url, timeout=MAX_WAIT)
         values = prepare(node)
@@ -197,7 +198,7 @@ def shapes(name: str) -> list[tuple[str, Shape]]:
 
 
 def differences() -> list[str]:
-    """Returns a line for every path at which the two nodes differ."""
+    """Returns a line for each path at which the two nodes differ."""
     lines = []
     for (name, theirs), (_, ours) in zip(shapes(BASELINE), shapes(OURS), strict=True):
         for path in sorted(theirs.keys() | ours.keys()):
@@ -208,13 +209,13 @@ def differences() -> list[str]:
 
 
 def explanations() -> list[str]:
-    """Returns the patterns of accepted differences; in their file a reason follows each."""
+    """Returns the patterns of accepted differences, which the file gives with a reason each."""
     lines = [line for line in EXPLAINED.read_text().splitlines() if line and line[0] != "#"]
     return [line.split(" | ")[0].strip() for line in lines]
 
 
 def surprises(every: bool = False) -> list[str]:
-    """Differences without an explanation (``every``: all), and explanations that nothing needs."""
+    """Returns differences without an explanation (``every``: all) and unused explanations."""
     found, patterns = differences(), explanations()
     new = [
         line

@@ -1,9 +1,9 @@
-"""Wall time of two projects' tests, and of the start, on anvil and on `fastevm dev` in turn.
+"""Times the tests of two projects, and the start, on anvil and on `fastevm dev` alternately.
 
-``python -m tests.ecosystem.development.speed [ROUNDS]`` prints the median of the rounds, Markdown:
-a Hardhat project of 50 tests, a viem project of 100, with the CPU seconds of the node while they
-ran, and the seconds from the start of a node to its first answer. With ``start`` before ROUNDS,
-these seconds alone, and the CPU time of them.
+``python -m tests.ecosystem.development.speed [ROUNDS]`` prints medians as Markdown: wall seconds
+and the node's CPU seconds of a Hardhat project with 50 tests and of a viem project with 100, and
+the seconds from a node's start to its first answer. With ``start`` before ROUNDS it measures only
+the start.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def timed(folder: Path, words: list[str], variables: dict[str, str]) -> float:
 
 
 def started(node: NodeProcess) -> tuple[float, float]:
-    """Seconds of the clock and of CPU from the start of a node's process to its first answer."""
+    """Returns wall and CPU seconds from the start of a node's process to its first answer."""
     seconds = node.start()
     processor = cpu_seconds(node.pid)
     node.kill()
@@ -54,10 +54,10 @@ def started(node: NodeProcess) -> tuple[float, float]:
 
 
 def starts(rounds: int) -> None:
-    """Measure and print how nodes start, in turns, beside an interpreter that does nothing.
+    """Prints start times of the nodes, alternately, and of an interpreter that does nothing.
 
-    Their code is compiled before, as by an installation: else every start compiles what was edited
-    where PYTHONDONTWRITEBYTECODE is set.
+    Bytecode is compiled before, as by an installation. Otherwise PYTHONDONTWRITEBYTECODE would make
+    every start compile edited modules.
     """
     for package in (fastevm, fastevm.rpc):
         compileall.compile_dir(package.__path__[0], quiet=1)

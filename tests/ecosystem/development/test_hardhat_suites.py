@@ -1,6 +1,6 @@
-"""Suites that Hardhat runs have the same outcome on `fastevm dev` as on its in-process network.
+"""Hardhat suites have the same outcome on `fastevm dev` as on Hardhat's in-process network.
 
-`python -m tests.ecosystem.development.hardhat_suites` also runs them on anvil and takes the times.
+`python -m tests.ecosystem.development.hardhat_suites` also runs them on anvil and times them.
 """
 
 import shutil

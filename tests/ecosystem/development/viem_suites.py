@@ -47,7 +47,7 @@ Outcomes = dict[str, str | None]  # case -> what went wrong, None where nothing 
 
 @dataclass(frozen=True)
 class Fork:
-    """A chain that viem's tests fork: where they ask for it, and the block that they want."""
+    """A chain that viem's tests fork: the URL that they use, and the block."""
 
     port: int
     chain_id: int
@@ -60,12 +60,13 @@ FORKS: Final = (
     Fork(8845, 11_155_111, 8_100_000, no_mining=True),
     Fork(8645, 10, 147_000_000),
 )
-RICH: Final = ("0xd8da6bf26964af9d7eed9e03e53415d37aa96045",)  # on mainnet; tests send from it
+# mainnet account from which tests send
+RICH: Final = ("0xd8da6bf26964af9d7eed9e03e53415d37aa96045",)
 URLS: Final = ("VITE_ANVIL_FORK_URL", "VITE_ANVIL_FORK_URL_SEPOLIA", "VITE_ANVIL_FORK_URL_OPTIMISM")
 
 
 def checkout() -> Path:
-    """Returns the source that was named, or a clone of the tag."""
+    """Returns the named checkout, or a clone of the tag."""
     if named := os.environ.get("VIEM_SOURCE"):
         return Path(named).resolve()
     folder = FOLDER / f"viem-{VERSION}"
@@ -77,7 +78,7 @@ def checkout() -> Path:
 
 
 def prepared(variables: dict[str, str]) -> Path:
-    """Returns a copy of the source with its imports."""
+    """Returns a copy of the source in which imports resolve."""
     source = checkout()
     version = json.loads((source / "src/package.json").read_text())["version"]
     if version != VERSION:
@@ -98,7 +99,7 @@ def prepared(variables: dict[str, str]) -> Path:
 
 
 def stand_ins(source: Path) -> str:
-    """Contracts without a function, under the names that the tests import."""
+    """Writes empty contracts with the names that the tests import."""
     names: set[str] = set()
     for file in [*source.glob("src/actions/**/*.test.ts"), *source.glob("test/src/*.ts")]:
         for found in IMPORTED.findall(file.read_text(errors="replace")):
@@ -109,7 +110,9 @@ def stand_ins(source: Path) -> str:
 
 @contextmanager
 def upstreams() -> Iterator[list[dict[str, Any]]]:
-    """Empty chains where the tests fork: their ids and block numbers, as servers.mjs takes them."""
+    """Starts empty chains for the tests to fork. Yields their ids and block numbers as servers.mjs
+    takes them.
+    """
     with ExitStack() as stack:
         found = []
         for fork in FORKS:

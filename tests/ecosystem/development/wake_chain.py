@@ -1,4 +1,4 @@
-"""wake's test framework on a chain: python wake_chain.py URL KEY."""
+"""Tests wake's framework on a chain: ``python wake_chain.py URL KEY``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What stands at the end of web3.py's `tests/integration/go_ethereum/conftest.py`.
+"""Fixtures appended to web3.py's `tests/integration/go_ethereum/conftest.py`.
 
-There these fixtures replace those that start go-ethereum from a packed data directory: the chain of
-the same contracts, which web3.py's own generator makes, on the node that DEVELOPMENT_NODE names:
-``anvil``, ``fastevm dev``, or ``in process``, which no socket leads to.
+They replace the fixtures that start go-ethereum from a packed data directory. web3.py's own
+generator makes the chain with the same contracts on the node that DEVELOPMENT_NODE names:
+``anvil``, ``fastevm dev``, or ``in process`` (without a socket).
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from fastevm.integrations.local_node import LocalNode
 from fastevm.integrations.web3 import FastevmProvider
 from fastevm.node.dev_accounts import dev_accounts
 
-CHAIN_ID = 131277322940537  # the tests have it in their transactions
-BLOCK_SECONDS = 2  # from the beginning of each test: a replacement must find the first one waiting
+CHAIN_ID = 131277322940537  # the tests' signed transactions have this id
+# from the beginning of each test: a test replaces a transaction while it is pending
+BLOCK_SECONDS = 2
 GENERATOR = Path(__file__).parents[1] / "generate_fixtures"
 
 
 def loaded(name: str) -> ModuleType:
-    """Returns a module of the generator: its folder is no package, and its names are taken."""
+    """Loads a module of the generator by path, as its folder is not a package."""
     spec = importlib.util.spec_from_file_location(name, GENERATOR / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -39,7 +40,7 @@ def loaded(name: str) -> ModuleType:
 
 
 class InProcess:
-    """A node inside this process, with what fixtures ask of one in its own."""
+    """A node in this process, with the attributes that the fixtures expect of a node's process."""
 
     port = None
 

@@ -1,5 +1,5 @@
-"""PyPI x402's facilitator behind three routes: ``peer_facilitator.py NODE PORT``, key in the
-environment. The package has the class, and leaves the program to its users.
+"""Serves PyPI x402's facilitator class on three routes: ``peer_facilitator.py NODE PORT``. The key
+is in the environment.
 """
 
 import os

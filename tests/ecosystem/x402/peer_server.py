@@ -1,4 +1,6 @@
-"""A paid answer behind PyPI x402's middleware: ``peer_server.py FACILITATOR PORT PAY_TO``."""
+"""Serves a paid resource with PyPI x402's middleware: ``peer_server.py FACILITATOR PORT
+PAY_TO``.
+"""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""Published payers, as they come, pay for an answer on a chain with the id of Base Sepolia.
+"""Published x402 clients pay for a resource on a chain with the id of Base Sepolia.
 
-npm's are installed by ``make test`` where npm is; those that disagree with our pins, or are large,
-by ``make ecosystem``.
+``make test`` installs npm's clients if npm is there. ``make ecosystem`` installs those that are
+large or conflict with our pins.
 """
 
 import asyncio
@@ -39,7 +39,9 @@ PAYERS: dict[str, tuple[list[str], Path]] = {
 
 
 async def pay(payer: str, key: bytes, *arguments: str) -> list[dict[str, Any]]:
-    """What a payer's program tells; skipped where it is not installed."""
+    """Runs a client's program and returns its output. Skips the test if the client is not
+    installed.
+    """
     command, installed = PAYERS[payer]
     if not installed.exists() or shutil.which(command[0]) is None:
         pytest.skip(f"{payer} is not installed: make ecosystem")
@@ -59,7 +61,7 @@ async def pay(payer: str, key: bytes, *arguments: str) -> list[dict[str, Any]]:
 
 @asynccontextmanager
 async def shop(town: Street, facilitator: Any, offer: Any = None) -> AsyncIterator[str]:
-    """Provides a shop of one paid answer."""
+    """Serves one paid resource."""
 
     async def weather(request: web.Request) -> web.Response:
         return web.json_response({"weather": "sunny"})

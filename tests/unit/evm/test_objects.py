@@ -1,4 +1,6 @@
-"""Machines, states and results as Python objects: copies, pickles, words, help, limits of time."""
+"""Tests of machines, states and results as Python objects: copies, pickles, reprs, help, time
+limits.
+"""
 
 import copy
 import inspect

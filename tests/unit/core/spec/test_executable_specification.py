@@ -1,4 +1,6 @@
-"""The rules against the constants of the executable specification, which `make peers` installs."""
+"""Tests the rules against the constants of the executable specification, which `make peers`
+installs.
+"""
 
 import json
 import subprocess
