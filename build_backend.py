@@ -1,6 +1,6 @@
-"""The build backend of pyproject.toml: setuptools', with Cython only where C has to be written.
+"""The build backend of pyproject.toml: setuptools, with Cython only if C files must be generated.
 
-PEP 517: a source distribution brings the C, so that a wheel is built from it without Cython.
+A source distribution (PEP 517) contains the C files, so a wheel is built from it without Cython.
 """
 
 from pathlib import Path
@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 CYTHON = "Cython>=3.3,<4"
-MSGSPEC = "msgspec>=0.18,<1"  # the rows of the opcodes are structs, and templates read them
+MSGSPEC = "msgspec>=0.18,<1"  # templates read the opcode table, whose rows are msgspec structs
 Settings = dict[str, Any] | None
 
 
 def _translator() -> list[str]:
-    """What writes the C, where a source distribution has not brought it."""
+    """Returns the requirement of Cython, unless a source distribution contains the C files."""
     return [] if Path("PKG-INFO").exists() else [CYTHON, MSGSPEC]
 
 

@@ -47,18 +47,19 @@ if sysconfig.get_config_var("Py_GIL_DISABLED"):
     )
 JOBS = int(os.environ.get("FASTEVM_JOBS", "0")) or os.cpu_count() or 1
 
-# CPython's own -O3 turns on the vectoriser, which makes 16-byte loads of words just written as four
-# 8-byte limbs and so defeats store forwarding: 1.45x slower. Our flags come last and win.
+# CPython's -O3 enables the vectoriser. It loads 16 bytes of words that were just written as four
+# 8-byte limbs, which defeats store forwarding: 1.45x slower. Our flags come last and win.
 RELEASE_FLAGS = [
     "-O2",
     "-fno-tree-vectorize",
     "-fno-tree-slp-vectorize",
     "-fno-schedule-insns2",
-    "-g0",  # CPython's own -g takes a third of gcc's time, nine tenths in the interpreter's loop
+    "-g0",  # CPython's -g takes a third of gcc's time, and nine tenths for the interpreter's loop
 ]
-# gcc on x86 clears structs of known size with "rep stos", which takes some 30 cycles to start.
+# gcc on x86 clears structs of known size with "rep stos", whose start takes some 30 cycles.
 INLINE_CLEARING = "-mmemset-strategy=vector_loop:512:noalign,libcall:-1:noalign"
-# What debuggers and C++ exceptions want: 3 % of an installation, whose symbols are gone anyway.
+# Debuggers and C++ exceptions need the tables, which are 3 % of an installation; its symbols are
+# stripped anyway.
 NO_UNWIND_TABLES = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
 DEBUG_FLAGS = ["-O1", "-g3", "-fno-omit-frame-pointer", "-UNDEBUG"]
 CHECKED_FLAGS = [
@@ -66,10 +67,10 @@ CHECKED_FLAGS = [
     "-g1",
     "-fno-omit-frame-pointer",
     "-UNDEBUG",
-]  # lines for a sanitizer's report
+]  # line numbers for a sanitizer's report
 
-# Code, constants and headers share pages: a module of ours is small, and each segment on pages of
-# its own would take 4 KB of the file and a mapping of the process.
+# Code, constants and headers share pages. Our modules are small, and a page per segment would cost
+# 4 KB of file and a mapping each.
 LINK_FLAGS = ["-Wl,-z,noseparate-code"] if LINUX else []
 
 # Cython's utility functions (function objects, argument errors, conversions) are compiled once, in
@@ -81,7 +82,8 @@ DIRECTIVES = {
     "language_level": 3,
     "binding": True,
     "embedsignature": False,
-    "auto_pickle": False,  # it restores members of any type and length from forged bytes
+    # a generated unpickler restores members of any type and length from forged bytes
+    "auto_pickle": False,
     "cdivision": True,
     "wraparound": False,
     "boundscheck": DEBUG,
@@ -95,7 +97,7 @@ DIRECTIVES = {
 
 
 class ParallelBuild(build_ext):
-    """Compiles extensions in parallel. Installed ones have no symbols and unwind tables."""
+    """Compiles extensions in parallel. Installed ones have no symbols and no unwind tables."""
 
     def finalize_options(self) -> None:
         super().finalize_options()
@@ -112,10 +114,10 @@ class ParallelBuild(build_ext):
 
 
 class SourceDistribution(sdist):
-    """Packs the C beside what it is written from, and the sources that have a template."""
+    """Adds the generated C files, and sources generated from templates, to the distribution."""
 
     def run(self) -> None:
-        write_templates()  # before the command lists the files
+        write_templates()  # before setuptools lists the files
         super().run()
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
@@ -126,19 +128,20 @@ class SourceDistribution(sdist):
             copyfile(source, packed)
 
 
-# The engine's inner packages: there zeros cost 1 % of a storage access and 3 % of a division.
+# Hot packages of the engine. Initialising variables there costs 1 % of a storage access and 3 % of
+# a division.
 UNINITIALISED = ("fastevm/core/interpreter/", "fastevm/core/primitives/", "fastevm/core/state/")
 
 
-# gcc 12 and clang 16 initialise every local variable. Zeros bound what a read of an unset variable
-# can do in a release; a pattern makes such a read fail in every test of a checked build.
+# gcc 12 and clang 16 can initialise every local variable. In a release, zeros limit the effect of
+# reading an unset variable. In a checked build, a pattern makes tests fail on such a read.
 def initialised_variables() -> str:
     return f"-ftrivial-auto-var-init={'pattern' if DEBUG or SANITIZERS else 'zero'}"
 
 
 @cache
 def compiler_accepts(flag: str) -> bool:
-    """Whether the C compiler of this build knows the flag."""
+    """Returns whether the C compiler of this build accepts the flag."""
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     command = [*compiler, "-Werror", flag, "-xc", "-E", "-", "-o", os.devnull]
     return run(command, input=b"", capture_output=True, check=False).returncode == 0
@@ -146,7 +149,7 @@ def compiler_accepts(flag: str) -> bool:
 
 @cache
 def compile_flags(source: str = "") -> list[str]:
-    """The flags for a source file; "" for one outside of the engine."""
+    """Returns the flags for a source file; "" is a file outside the engine."""
     flags = ["-std=gnu11", "-Wno-unused-function", "-Wno-unreachable-code", "-Wno-psabi"]
     flags += DEBUG_FLAGS if DEBUG else CHECKED_FLAGS if SANITIZERS else RELEASE_FLAGS
     hot = source.startswith(UNINITIALISED) and not DEBUG and not SANITIZERS
@@ -174,15 +177,15 @@ def extension(name: str, sources: list[str]) -> Extension:
 
 
 def templates() -> list[Path]:
-    """Templates of sources: the build writes NAME from NAME.in, in the same folder."""
+    """Returns templates of sources: the build writes NAME from NAME.in in the same folder."""
     return sorted((ROOT / "fastevm").rglob("*.in"))
 
 
 def write_templates() -> None:
     """Writes the sources that have a template, if they changed.
 
-    A template sees ``opcodes``, the rows of ``core/spec/opcodes.py``, and ``prices``: the static
-    gas of each by its mnemonic, None if it differs between forks or a fork has no such opcode.
+    A template can use ``opcodes``, the rows of ``core/spec/opcodes.py``, and ``prices``: static gas
+    by mnemonic, None if the price differs between forks or a fork does not have the opcode.
     """
     from Cython.Tempita import Template
 
@@ -202,7 +205,7 @@ def write_templates() -> None:
 
 
 def wanted(source: str) -> bool:
-    """Whether the environment asks for the module of this source."""
+    """Returns whether the environment selects the module of this source."""
     patterns = [p for p in os.environ.get("FASTEVM_ONLY", "").split(",") if p]
     if patterns:
         return any(fnmatch(source, p) for p in patterns)
@@ -221,8 +224,9 @@ def extensions() -> list[Extension]:
     return [extension(SHARED_UTILITIES, []), *found] if found else []
 
 
-# None in place of one of our objects is an error, not a crash, except in this module. With the
-# check, functions without the GIL write `self.x = self.x + 1`: Cython refuses `self.x += 1` there.
+# A None in place of one of our objects raises an error instead of crashing, except in this module.
+# With the check, functions without the GIL need `self.x = self.x + 1`, as Cython refuses
+# `self.x += 1`.
 UNCHECKED = "fastevm/core/simulation/chain.pyx"
 
 
@@ -244,14 +248,16 @@ def cythonized(sources: list[Extension], *, nonecheck: bool) -> list[Extension]:
 
 
 def from_generated(found: Extension) -> Extension:
-    """The extension, compiled from the C that a source distribution brings."""
+    """Returns the extension, compiled from the C file in a source distribution."""
     name = Path(*found.name.split(".")).with_suffix(".c")
     found.sources = [(GENERATED / name).as_posix()]
     return found
 
 
 def record_flags() -> None:
-    """Makes objects, and C files if directives changed, older than what they are built with."""
+    """Marks objects as outdated if the flags changed, and deletes C files if the directives
+    changed.
+    """
     flags = [os.environ.get("CC"), compile_flags(), compile_flags(UNINITIALISED[0]), LINK_FLAGS]
     current = {"flags": flags, "directives": DIRECTIVES}
     previous = json.loads(FLAGS.read_text()) if FLAGS.exists() else {}
@@ -277,7 +283,7 @@ def modules() -> list[Extension]:
     return cythonized(checked, nonecheck=True) + cythonized(unchecked, nonecheck=False)
 
 
-# Commands that describe the project and compile nothing.
+# Commands that only describe the project, without compiling.
 compiles = not {"egg_info", "dist_info", "sdist"} & set(sys.argv)
 
 setup(

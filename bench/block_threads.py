@@ -1,4 +1,4 @@
-"""Real blocks on several threads beside one, and work without conflicts on the same threads.
+"""Times real blocks on one thread and on several, and independent work on the same threads.
 
     python -m fastevm.bench.block_threads [DIR] [--threads N] [--rounds N] [--above N]
 

@@ -1,4 +1,4 @@
-"""Real blocks on the state that they read: million gas a second, block by block.
+"""Times real blocks on the state that they read, in million gas per second.
 
     python -m fastevm.bench.blocks [DIR] [--rounds N] [--witnesses] [--threads N] [--revm]
         [--report DIR]
@@ -84,7 +84,7 @@ class Timed:
 
     @property
     def speed_with_senders(self) -> float:
-        """Million gas per second, with senders recovered on one thread."""
+        """Million gas per second, including sender recovery on one thread."""
         return self.gas / (self.execution + self.senders) / 1e6
 
 
@@ -217,14 +217,14 @@ def on_threads(found: list[Timed], gas: float) -> Iterator[str]:
 
 
 def beside(timed: Timed) -> str:
-    """Returns revm's milliseconds for the block, and their ratio to ours."""
+    """Returns revm's milliseconds for the block, and revm's time divided by ours."""
     if timed.revm is None:
         return ""
     return f"   revm {timed.revm * 1e3:>6.2f} ms {timed.revm / timed.execution:>5.2f} times"
 
 
 def measured(options: argparse.Namespace, revm: Revm | None) -> list[Prepared]:
-    """Returns the blocks of the folder by number, after all rounds."""
+    """Times all rounds of the blocks of the folder. Returns the blocks by number."""
     archive = WITNESSES if options.witnesses else ARCHIVE
     found = prepared(options.folder, options.most, revm, archive)
     blocks = sorted(found, key=lambda item: item.real.block.header.number)

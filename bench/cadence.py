@@ -24,11 +24,11 @@ from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient
 from fastevm.rpc_client.messages import RpcRefusal
 
 CHAIN_ID = 31_337
-SIMULATION_SECONDS = 60.0  # per request
+SIMULATION_SECONDS = 60.0  # limit per request
 DRAIN_SECONDS = 3.0
 SENDERS = 10
 SPINNER = "0x" + "00" * 19 + "cc"
-# Counts a word down from the calldata, hashing 64 bytes of memory in each round.
+# Decrements the calldata word to zero, hashing 64 bytes of memory in each round.
 SPIN = "0x5f355b60405f205f526001900380600257" + "00"
 ROUNDS = 20_000
 TRIVIAL_EVERY = 0.01  # seconds
@@ -45,7 +45,7 @@ AIMS = (
 
 @dataclass(slots=True)
 class Watch:
-    """Observations of the node's clients. Times are seconds of the same clock."""
+    """What the node's clients observe. Times are seconds of one clock."""
 
     sent: dict[str, float] = field(default_factory=dict)
     visible: list[float] = field(default_factory=list)
@@ -86,7 +86,7 @@ async def simulate(url: str, watch: Watch, until: float, rounds: int) -> None:
 
 
 async def send(url: str, watch: Watch, until: float, rate: float) -> None:
-    """Sends ``rate`` transactions per second, without drift."""
+    """Sends ``rate`` transactions per second. Lateness does not add up."""
     accounts = dev_accounts(SENDERS)
     number, started = 0, time.monotonic()
     pending: set[asyncio.Task[None]] = set()
@@ -117,7 +117,7 @@ def payment(key: bytes, nonce: int) -> Transaction:
 
 
 async def submit(client: AsyncJsonRpcClient, transaction: Transaction, watch: Watch) -> None:
-    """Submits a transaction; its time starts before the request."""
+    """Submits a transaction. Its time is measured from before the request."""
     raw = "0x" + transaction.raw.hex()
     watch.sent[raw] = started = time.monotonic()
     try:
@@ -128,7 +128,7 @@ async def submit(client: AsyncJsonRpcClient, transaction: Transaction, watch: Wa
 
 
 async def ask(url: str, watch: Watch, until: float) -> None:
-    """Requests the block number continuously over one connection."""
+    """Requests the block number repeatedly over one connection."""
     async with AsyncJsonRpcClient(url) as client:
         while (started := time.monotonic()) < until:
             try:
@@ -140,7 +140,7 @@ async def ask(url: str, watch: Watch, until: float) -> None:
 
 
 async def look(url: str, watch: Watch) -> None:
-    """Reads the feed and records when each slice and each transaction appeared."""
+    """Reads the slice feed and records when each slice and each transaction appeared."""
     async with aiohttp.ClientSession() as session, session.ws_connect(url + "/feed") as socket:
         async for message in socket:
             now = time.monotonic()
@@ -192,7 +192,7 @@ def report(watch: Watch, before: dict[str, float], after: dict[str, float]) -> d
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """Returns the aims and whether the figures meet them."""
+    """Returns the aims, and for each whether it was met."""
     return [
         aim(
             name,

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def name_of(file: Path) -> str:
-    """Returns a name for the figures of a file of cases: its own, without endings."""
+    """Returns the file name without suffixes, as a name for the figures of a file of cases."""
     return file.name.partition(".")[0] or "cases"
 
 
@@ -79,7 +79,7 @@ def run_node(arguments: argparse.Namespace) -> int:
 
 
 def measure_the_rest(large: bool) -> dict[str, Any]:
-    """Returns the measurements that are not cases of a file."""
+    """Returns the measurements that do not come from a file of cases."""
     progress("calls from Python, blocks, threads, growth of the state")
     return {
         "border": call_overhead.measure(),

@@ -28,7 +28,7 @@ from fastevm.rpc_client.messages import RpcRefusal
 from fastevm.simulate import simulate
 
 BLOCK_SECONDS = 1.0
-FIRST_BLOCKS = 3  # anvil repeats the base fee of its genesis once
+FIRST_BLOCKS = 3  # anvil repeats the base fee of its genesis block once
 SIMULATION_PAUSE = 0.02
 FORWARDED_EACH = 5  # every fifth transaction goes through the follower
 CATCH_UP_SECONDS = 20.0
@@ -42,7 +42,7 @@ COUNTERS = (
 
 
 class Load:
-    """Sends transactions of all holders in rotation, and has a block made one second later."""
+    """Sends transactions of all holders in rotation and mines a block every second."""
 
     def __init__(self, upstream: Upstream, rate: int) -> None:
         self.upstream, self.rate = upstream, rate
@@ -51,10 +51,10 @@ class Load:
         self._numbers = itertools.count()
 
     def run(self, follower: NodeProcess | ServerThread, seconds: float) -> None:
-        """Loads the upstream for a while; some transactions are forwarded by the follower."""
+        """Puts transactions on the upstream for a while. Some are forwarded by the follower."""
         until = time.monotonic() + seconds
         head = self.upstream.ask("eth_getBlockByNumber", "latest", False)
-        times = itertools.count(int(head["timestamp"], 16) + 1)  # anvil may repeat one
+        times = itertools.count(int(head["timestamp"], 16) + 1)  # anvil may reuse a timestamp
         with self.upstream.node.client() as client, follower.client() as forwarding:
             while (started := time.monotonic()) < until:
                 raws = ["0x" + self._next().hex() for _ in range(int(self.rate * BLOCK_SECONDS))]
@@ -82,7 +82,9 @@ class Load:
 
 
 class Simulations:
-    """Runs bundles on ``pending`` of the follower sequentially. Returns the seconds of each."""
+    """Simulates bundles one by one on the follower's ``pending`` block. Returns the seconds of
+    each.
+    """
 
     def __init__(self, follower: NodeProcess) -> None:
         self.follower = follower
@@ -148,7 +150,7 @@ def in_process(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
 
 
 def percentiles(name: str, seconds: list[float]) -> dict[str, float]:
-    """Returns median and tail in milliseconds, without the first tenth."""
+    """Returns median and tail in milliseconds, leaving out the first tenth of the values."""
     warm = sorted(seconds[len(seconds) // 10 :])
     return {
         f"{name}_p{percent}": round(warm[len(warm) * percent // 100] * 1000, 3)

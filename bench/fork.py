@@ -1,4 +1,4 @@
-"""Forks of a node beside each other: fastevm, ``anvil --fork-url`` and pyrevm, cold and warm.
+"""Compares forks of a node by fastevm, ``anvil --fork-url`` and pyrevm, cold and warm.
 
 ``python -m fastevm.bench.fork`` starts anvil with 4,000 blocks as the node that is forked, puts a
 proxy in front of it that delays every round trip, and asks each side the same: one balance, one
@@ -45,7 +45,7 @@ Question = tuple[str, Bundles]
 
 
 def questions(bundles: int) -> list[Question]:
-    """Returns a question for each side."""
+    """Returns the questions that each side is asked."""
     return [
         ("balanceOf", [[market.balance_call(0, HOLDER)]]),
         (AIM, [[market.multicall(HOLDER)]]),
@@ -83,13 +83,13 @@ class Comparison:
         assert upstream.busy is not None
         self.upstream, self.sides, self.progress = upstream, sides, progress
         self.busy: Busy = upstream.busy
-        self.head = upstream.head - 1  # anvil requests its newest block again
+        self.head = upstream.head - 1  # one below the head: anvil requests its newest block again
         self.proxy = ProxyProcess(upstream.url)
         self.found: Found = {}
         self.outputs: dict[str, list[bytes]] = {}
 
     def note(self, latency: int, question: str, temperature: str, side: str, took: float) -> None:
-        """Records a time and the traffic of the proxy since the last one."""
+        """Records a time and the proxy's traffic since the last call."""
         figures = self.found.setdefault((latency, question, temperature, side), Figures())
         traffic = self.proxy.count_anew()
         figures.seconds.append(took)
@@ -97,7 +97,7 @@ class Comparison:
         figures.received = traffic.received
 
     def ask(self, latency: int, side: Side, question: Question) -> None:
-        """Opens a fork for a call, which runs cold and then again."""
+        """Opens a fork for a call, and runs the call cold, then warm."""
         name, bundles = question
         self.proxy.count_anew()
         self.note(latency, OPENING, "cold", side.name, side.open(self.proxy.url, self.head))
@@ -110,7 +110,7 @@ class Comparison:
         side.close()
 
     def again(self, latency: int, side: Side) -> None:
-        """Executes the block of many transactions again before it."""
+        """Executes the busy block on a new fork of its parent."""
         self.proxy.count_anew()
         took, succeeded = side.replay(self.proxy.url, self.busy)
         self.note(latency, BLOCK, "cold", side.name, took)
@@ -119,7 +119,7 @@ class Comparison:
             raise LoadError(f"{side.name}: {succeeded} transactions of the block succeed")
 
     def from_disk(self, latency: int, asked: Sequence[Question]) -> None:
-        """One fork fills a cache on disk, another one reads it."""
+        """Fills a disk cache with one fork, then reads it with another."""
         for name, bundles in asked:
             with tempfile.TemporaryDirectory() as folder:
                 for filling in (True, False):
@@ -132,7 +132,7 @@ class Comparison:
                     side.close()
 
     def one_round(self, latency: int, sides: Sequence[Side], asked: Sequence[Question]) -> None:
-        """Asks each side each question once, alternately."""
+        """Asks each side each question once. The sides alternate."""
         self.proxy.wait_for(latency / 1000)
         for question in asked:
             for side in sides:
@@ -195,7 +195,7 @@ def measure(
         try:
             for latency in latencies:
                 for number in range(rounds):
-                    slow = number > 0 and latency > 0  # their round trips alone take minutes
+                    slow = number > 0 and latency > 0  # the round trips alone take minutes
                     comparison.one_round(latency, comparison.sides[: 1 if slow else None], asked)
                     if Fastevm.name in names:
                         comparison.from_disk(latency, asked)
@@ -217,7 +217,9 @@ def document(found: Found, upstream: str) -> dict[str, Any]:
 
 
 def ratios(found: Found) -> list[dict[str, Any]]:
-    """Returns how many times longer the peers take, and the share of time without a fork."""
+    """Returns for each peer its time divided by ours, and the time without a fork as a share of
+    ours.
+    """
     rows = []
     for (latency, question, temperature, side), figures in found.items():
         ours = found.get((latency, question, temperature, "fastevm"))

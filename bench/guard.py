@@ -1,4 +1,4 @@
-"""Instruction counts of a dozen programs, held against ``baseline.json``.
+"""Compares the instruction counts of a dozen programs with ``baseline.json``.
 
 ``python -m fastevm.bench.guard`` counts under callgrind and fails where a program needs 5 % more
 of them than the baseline says, or a slot of a fork that is known 10 % more than one in memory;
@@ -25,14 +25,14 @@ from fastevm.bench.programs.loops import GUARDED
 
 BASELINE = Path(__file__).parent / "baseline.json"
 TOLERANCE = 1.05
-# A program may need at most this many times the instructions of another.
+# (program, reference) -> largest allowed ratio of their instruction counts.
 RATIOS = {("slots of a fork", "slots"): 1.10}
-WARM_UPS = 2  # calls before the one that is counted
+WARM_UPS = 2  # calls before the counted call
 PROCESSES = 3
 SECONDS = 300  # per process
 
-# The C function of EVM.call, where Python ends and the machine begins. Cython puts package names
-# before the class and a number after it.
+# The C function of EVM.call, in which counting starts. Cython puts package names before the class
+# and a number after it.
 BORDER = re.compile(rb"__pyx_pw_\w+_3EVM_\d+call(?=\0)")
 COMPILER = re.compile(rb"GCC: \([^)]*\) ([\d.]+)")
 
@@ -42,8 +42,8 @@ class Unavailable(Exception):
 
 
 def border() -> str:
-    """Returns the symbol to count in. Raises Unavailable if counting is impossible or
-    meaningless.
+    """Returns the name of the C function in which to count. Raises Unavailable if counting is
+    impossible or meaningless.
     """
     if shutil.which("valgrind") is None:
         raise Unavailable("valgrind is not installed")
@@ -54,7 +54,7 @@ def border() -> str:
 
 
 def tools() -> dict[str, str]:
-    """Returns what determines the number of instructions besides the source."""
+    """Returns the versions of the tools that influence instruction counts."""
     compiler = COMPILER.search(Path(fastevm.evm.machine.__file__).read_bytes())
     return {
         "machine": platform.machine(),
@@ -71,7 +71,7 @@ def check_comparable() -> None:
 
 
 def count() -> dict[str, int]:
-    """Returns program -> instructions of one call with this build."""
+    """Returns program -> instructions per call, for this build."""
     counts = [count_in_process() for _ in range(PROCESSES)]
     return {name: min(found[name] for found in counts) for name in counts[0]}
 
@@ -117,7 +117,7 @@ def run_programs() -> None:
 
 
 def compare(baseline: dict[str, int], found: dict[str, int]) -> list[str]:
-    """Returns programs that exceed the tolerance, and programs without a baseline."""
+    """Returns programs whose counts exceed the tolerance or are not in the baseline."""
     faults = []
     for name, instructions in found.items():
         if name not in baseline:
@@ -129,7 +129,7 @@ def compare(baseline: dict[str, int], found: dict[str, int]) -> list[str]:
 
 
 def dearer(found: dict[str, int]) -> list[str]:
-    """Returns programs that cost too much compared to another, whatever the baseline says."""
+    """Returns programs whose count is too large relative to another program."""
     return [
         f"{name}: {found[name] / found[other]:.2f} times the instructions of {other}"
         for (name, other), most in RATIOS.items()

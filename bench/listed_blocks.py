@@ -1,4 +1,4 @@
-"""Blocks of Amsterdam on several threads by their access lists, beside one thread.
+"""Times Amsterdam blocks on several threads by their access lists, and on one thread.
 
     python -m fastevm.bench.listed_blocks [DIR] [--threads N] [--rounds N] [--above N]
 
@@ -41,18 +41,19 @@ from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction
 
 FORK: Final = "amsterdam"
-MORE_GAS: Final = 8  # than in the block of then: state gas, and prices of Berlin and later
+# factor on the original gas limit: state gas, and later prices of Berlin and others
+MORE_GAS: Final = 8
 GAS_LIMIT: Final = 1_000_000_000
 RICH: Final = 10**21  # wei, to each sender for each transaction
 NOBODY: Final = bytes(20)
-LONG: Final = 0.003  # seconds
+LONG: Final = 0.003  # seconds; shorter blocks do not count in the median
 
 Case = tuple[Layer, Block, tuple[bytes, ...]]
 """The state before a block, the block with its list, and hashes of earlier blocks."""
 
 
 def header_of(real: RealBlock) -> Header:
-    """Returns the draft of an Amsterdam block in place of a real one."""
+    """Returns a draft Amsterdam header for a real block."""
     then = real.block.header
     return Header(
         parent_hash=then.parent_hash, coinbase=then.coinbase, number=then.number, difficulty=0,
@@ -64,7 +65,7 @@ def header_of(real: RealBlock) -> Header:
 
 
 def unsigned(transaction: Transaction) -> Transaction:
-    """Returns the same call of the same sender with more gas."""
+    """Returns the same call from the same sender with more gas."""
     fields: dict[str, Any] = {
         "nonce": transaction.nonce, "to": transaction.to, "value": transaction.value,
         "data": transaction.data, "gas_limit": MORE_GAS * transaction.gas_limit,
@@ -94,12 +95,14 @@ def listed_block(fields: Mapping[str, Any]) -> Case:
         try:
             builder.add(unsigned(transaction))
         except InvalidTransaction:
-            continue  # such as the gas limit of a block that became a transaction's
+            continue  # such as a transaction whose raised gas limit is too high
     return layer, builder.seal(state_root=False)[0], real.ancestors
 
 
 def builder_of(case: Case, threads: int) -> BlockBuilder:
-    """Returns a builder for the block; with several threads, one that uses its access list."""
+    """Returns a builder for the block. With several threads, the builder uses the block's access
+    list.
+    """
     layer, block, ancestors = case
     return BlockBuilder(
         layer, block.header, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY,
@@ -109,7 +112,9 @@ def builder_of(case: Case, threads: int) -> BlockBuilder:
 
 
 def seconds_alone(case: Case, options: argparse.Namespace) -> float:
-    """Times what the caller does before and after `add_all`: the minimum of some runs."""
+    """Returns the seconds of the caller's work before and after `add_all`: the minimum of some
+    runs.
+    """
     found: list[float] = []
     for _ in range(options.rounds):
         start = time.perf_counter()

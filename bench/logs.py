@@ -1,4 +1,4 @@
-"""eth_getLogs over HTTP beside anvil, and in this process over a million logs.
+"""Measures eth_getLogs over HTTP, also on anvil, and in this process over a million logs.
 
     python -m fastevm.bench.logs [--quick] [--json FILE]
 
@@ -41,7 +41,7 @@ SECONDS: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and how many logs its answer must have."""
+    """A query and the number of logs in its result."""
 
     name: str
     wanted: dict[str, Any]
@@ -91,9 +91,7 @@ class Side:
 
 
 def fill(client: JsonRpcClient) -> str:
-    """Writes the logs into the chain of a node that makes blocks on demand. Returns their
-    address.
-    """
+    """Mines the logs on a node that mines on demand. Returns the logs' address."""
     key = dev_accounts(1)[0].private_key
     deployed = signed(key, 0, data=deployment(EMITTER, {}), gas_limit=1_000_000)
     submit(client, [deployed])
@@ -108,7 +106,7 @@ def fill(client: JsonRpcClient) -> str:
 
 
 def mine(client: JsonRpcClient, blocks: int) -> None:
-    """Has blocks made."""
+    """Mines ``blocks`` blocks."""
     client.batch([("evm_mine", [])] * blocks)
 
 

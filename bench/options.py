@@ -1,4 +1,4 @@
-"""The options of ``fastevm bench``, apart from it so that showing them loads nothing else."""
+"""The options of ``fastevm bench``, in a module of their own so that ``--help`` imports little."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ PEER_NAMES: Final = ("pyrevm", "py-evm", "geth", "revm")
 
 
 def found_first(*paths: Path) -> Path:
-    """Returns the first place that exists; else the first of all, for the message."""
+    """Returns the first path that exists, or the first path for an error message."""
     return next((path for path in paths if path.exists()), paths[0])
 
 
-# The official tests: beside the working directory or beside the repository.
+# The official tests, in a folder beside the working directory or beside the repository.
 SHARED: Final = Path(
     os.environ.get("FASTEVM_SHARED") or found_first(Path("../shared"), ROOT.parent / "shared")
 )
 
 
 def child_environment() -> dict[str, str]:
-    """Returns the environment of a process that imports the same fastevm as this one."""
+    """Returns the environment for a process that must import the same fastevm."""
     return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``fastevm bench``."""
+    """Adds the options of ``fastevm bench``."""
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="write all figures here (- prints them)"
     )

@@ -1,4 +1,4 @@
-"""This node beside anvil: the same requests over the same connections, in turns.
+"""Compares this node with anvil: the same requests over the same connections, alternately.
 
     python -m fastevm.bench.rpc [--quick] [--match NAME] [--json FILE] [--soak SECONDS]
     python -m fastevm.bench.rpc --hostile SECONDS
@@ -28,8 +28,6 @@ from fastevm.bench.report.figures import aim
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long and how often."""
-
     rounds: int
     seconds: float
 
@@ -44,7 +42,7 @@ Found = dict[str, dict[str, dict[str, dict[str, float]]]]  # case -> mode -> nod
 def compare(
     opened: list[Side], chosen: list[Case], effort: Effort, progress: Callable[[str], None]
 ) -> Found:
-    """Run all cases in turns."""
+    """Runs all cases alternately on the nodes."""
     for case in chosen:
         answers = [side.answer(case) for side in opened]
         if case.same and any(answer != answers[0] for answer in answers):
@@ -66,7 +64,7 @@ def compare(
 
 
 def aims(found: Found) -> list[dict[str, object]]:
-    """Returns the aims for CPU per call, as a share of anvil's, and the measured shares."""
+    """Returns the aims for CPU time per call as a share of anvil's, and the measured shares."""
     limits = {case.name: case.limit for case in CASES}
     rows = []
     for name, by_mode in found.items():
@@ -81,7 +79,7 @@ def aims(found: Found) -> list[dict[str, object]]:
 
 
 def table(found: Found) -> str:
-    """Returns the figures as text."""
+    """Formats the figures as text."""
     lines = [f"{'case':44}{'cpu us':>10}{'anvil':>10}{'ratio':>7}{'per s':>10}{'anvil':>10}"]
     for name, by_mode in found.items():
         for mode, by_node in by_mode.items():
@@ -100,7 +98,7 @@ def table(found: Found) -> str:
 
 
 def measure(progress: Callable[[str], None], quick: bool = False) -> Found:
-    """Returns everything, on both nodes."""
+    """Measures both nodes."""
     with sides(progress) as opened:
         return compare(opened, list(CASES), QUICK if quick else THOROUGH, progress)
 

@@ -32,7 +32,7 @@ BUNDLES = 20_000
 ROUNDS = 5
 THREADS = {1: "fastevm, 1 thread", 2: "fastevm, 2 threads"}
 PYREVM = "pyrevm, 1 thread"
-EFFICIENCY = 0.9  # that two threads are to have
+EFFICIENCY = 0.9  # aim for two threads
 MICRO = 1e6
 HASH_SIZE, HASH_ROUNDS = 4_000_000, 40
 # hashes its own output 2,000 times
@@ -43,7 +43,9 @@ Contender = Callable[[], None]
 
 
 def transfers(path: Path, count: int) -> tuple[dict[str, Any], str, list[list[dict[str, str]]]]:
-    """Returns the accounts of the ERC-20 case, the token, and a transfer to a new address each."""
+    """Returns the accounts of the ERC-20 case, the token, and bundles that each transfer to a new
+    address.
+    """
     case = named(path)[TRANSFER]
     head, tail = case["calldata"][:10], case["calldata"][74:]
     payloads = [
@@ -72,16 +74,14 @@ def layer_of(accounts: dict[str, Any]) -> Layer:
 
 
 def batch(state: Layer, payloads: list[Any], threads: int) -> None:
-    """Run a batch to its end."""
+    """Runs a batch to its end."""
     for result in simulate_many(state, payloads, threads=threads):
         if not result.success:
             raise AssertionError(result)
 
 
 def has_pyrevm() -> bool:
-    """Returns whether pyrevm can be loaded into this process, be it from the environment of the
-    peers.
-    """
+    """Returns whether pyrevm can be imported, also from the peers' environment."""
     if find_spec("pyrevm") is None:
         folders = PEER_ENVIRONMENT.glob(f"lib/python3.{sys.version_info.minor}/site-packages")
         sys.path.extend(map(str, folders))
@@ -89,7 +89,7 @@ def has_pyrevm() -> bool:
 
 
 def pyrevm_of(accounts: dict[str, Any]) -> Any:
-    """Returns a machine of pyrevm with the same state."""
+    """Returns a pyrevm machine with the same state."""
     pyrevm = import_module("pyrevm")
     machine = pyrevm.EVM(gas_limit=10**9)
     for address, fields in accounts.items():
@@ -103,7 +103,7 @@ def pyrevm_of(accounts: dict[str, Any]) -> Any:
 
 
 def pyrevm_loop(machine: Any, payloads: list[list[dict[str, str]]], gas_used: list[int]) -> None:
-    """The same bundles one by one, each taken back; its ``gas_used`` is noted once."""
+    """Runs the same bundles one by one and reverts each. Records ``gas_used`` once."""
     for payload in payloads:
         call = payload[0]
         before = machine.snapshot()
@@ -116,7 +116,7 @@ def pyrevm_loop(machine: Any, payloads: list[list[dict[str, str]]], gas_used: li
 
 
 def measured(contenders: dict[str, Contender], rounds: int, count: int) -> dict[str, float]:
-    """Median microseconds of one bundle for each contender."""
+    """Returns median microseconds per bundle for each contender."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, run in contenders.items():
@@ -127,9 +127,10 @@ def measured(contenders: dict[str, Contender], rounds: int, count: int) -> dict[
 
 
 def compare_transfers(cases: Path, bundles: int, rounds: int) -> dict[str, float]:
-    """ERC-20 transfers, microseconds of a bundle: batches on threads, and pyrevm's loop.
+    """Returns microseconds per bundle of ERC-20 transfers: batches on threads, and a loop over
+    pyrevm.
 
-    RuntimeError when pyrevm and this machine use different gas.
+    Raises RuntimeError if pyrevm uses different gas.
     """
     accounts, _, payloads = transfers(cases, bundles)
     state = layer_of(accounts)
@@ -148,10 +149,10 @@ def compare_transfers(cases: Path, bundles: int, rounds: int) -> dict[str, float
 
 
 def compare_threads(bundles: int, rounds: int) -> dict[str, float]:
-    """Returns how many times as fast two threads are: with bundles that only compute, and with
-    hashing.
+    """Returns the speed-up by a second thread, for bundles that only compute, and for hashing.
 
-    The second is what the machine has to give at the moment. Both in turns, medians of the rounds.
+    Hashing shows the speed-up that the machine currently offers. Both alternate; the figures are
+    medians.
     """
     state = Layer.of({bytes.fromhex(LOOP[2:]): {"code": CPU_BOUND}})
     payloads = [[{"from": CALLER, "to": LOOP}]] * max(bundles // 40, 1)
@@ -165,7 +166,7 @@ def compare_threads(bundles: int, rounds: int) -> dict[str, float]:
 
 
 def hash_on_threads(threads: int) -> None:
-    """Work that scales as far as the machine has cores to spare: the control."""
+    """Hashes on threads as a control, which scales with the free cores."""
     rounds = HASH_ROUNDS // threads
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(hash_repeatedly, rounds) for _ in range(threads)]:
@@ -173,14 +174,14 @@ def hash_on_threads(threads: int) -> None:
 
 
 def hash_repeatedly(rounds: int) -> None:
-    """Hash without the GIL."""
+    """Hashes without the GIL."""
     data = bytes(HASH_SIZE)
     for _ in range(rounds):
         hashlib.sha256(data)
 
 
 def time_empty(bundles: int, rounds: int) -> float:
-    """Microseconds of a bundle without a call."""
+    """Returns microseconds per bundle without a call."""
     payloads: list[Any] = [{"blockStateCalls": [{"calls": []}]}] * (bundles * 5)
     run = partial(batch, Layer.empty(), payloads, 1)
     return measured({"empty": run}, rounds, len(payloads))["empty"]
@@ -189,7 +190,7 @@ def time_empty(bundles: int, rounds: int) -> float:
 def measure(
     cases: Path = DEFAULT_CASES, bundles: int = BUNDLES, rounds: int = ROUNDS
 ) -> dict[str, Any]:
-    """Returns all figures: microseconds of bundles, and the speed-up by a second thread."""
+    """Returns all figures: microseconds per bundle, and the speed-up by a second thread."""
     return {
         "transfer": compare_transfers(cases, bundles, rounds),
         "threads": compare_threads(bundles, rounds),
@@ -198,13 +199,13 @@ def measure(
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """Returns the aim for two threads: their time, as a share of one thread's time."""
+    """Returns the aim for two threads: their time as a share of one thread's time."""
     share = 1 / found["threads"]["simulation"]
     return [aim("CPU-bound simulation on 2 threads", "of 1 thread's time", 0.5 / EFFICIENCY, share)]
 
 
 def table(found: dict[str, Any]) -> str:
-    """Returns the figures as text."""
+    """Formats the figures as text."""
     slowest = max(found["transfer"].values())
     lines = ["ERC-20 transfer, one per bundle:"]
     lines += [

@@ -1,4 +1,4 @@
-"""Official state tests on fastevm's runner and on py-evm: the same cases in one run, side by side.
+"""Times official state tests on fastevm's runner and on py-evm, with the same cases in one run.
 
     python -m fastevm.bench.statetests [--files N] [--cases N] [--rounds N] [--limit SECONDS]
         [--seed N]
@@ -35,9 +35,9 @@ from fastevm.conformance.runner import Selection, run_file
 from fastevm.conformance.sources import SourceError, test_files
 
 MODULE: Final = "on_py_evm_statetests"
-AIM: Final = 50  # times as fast, in total
-UNKNOWN: Final = {"Osaka"}  # forks that this py-evm does not have
-SHOWN: Final = 5  # directories with the smallest ratios
+AIM: Final = 50  # factor by which fastevm must be faster in total
+UNKNOWN: Final = {"Osaka"}  # forks that the installed py-evm does not have
+SHOWN: Final = 5  # number of directories with the smallest ratios
 
 Tests = dict[str, Any]  # name -> test, as in a file
 Label = tuple[str, str, int]  # test, fork, position in the fork's list
@@ -45,8 +45,9 @@ Label = tuple[str, str, int]  # test, fork, position in the fork's list
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds that each side took for some cases; ``alone``: py-evm's transactions and roots only,
-    without reading and making the state before."""
+    """Seconds of each side for some cases. ``alone``: only py-evm's transactions and roots, without
+    reading and preparing the state.
+    """
 
     cases: int
     fastevm: float
@@ -59,7 +60,7 @@ class Timing:
 
 
 def chosen_files(files: int, seed: int) -> dict[str, set[str]]:
-    """Archive -> paths: the same number per archive, from its directories in turn."""
+    """Returns archive -> paths: the same number per archive, from its directories in rotation."""
     manifest = json.loads((SHARED / "fixtures" / "manifest.json").read_text())
     strata: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for file in manifest["files"]:
@@ -72,7 +73,7 @@ def chosen_files(files: int, seed: int) -> dict[str, set[str]]:
 
 
 def in_turn(strata: list[list[str]], count: int, choose: random.Random) -> Iterator[str]:
-    """So many items of the lists, each list giving one after the other, in a random order."""
+    """Yields ``count`` items from the lists in rotation, in a random order."""
     choose.shuffle(strata)
     for stratum in strata:
         choose.shuffle(stratum)
@@ -85,7 +86,7 @@ def known(forks: Mapping[str, int]) -> bool:
 
 
 def cases_of(tests: Tests) -> list[Label]:
-    """Returns all cases of a file that are of forks which py-evm has."""
+    """Returns all cases of a file whose forks py-evm has."""
     return [
         (title, fork, position)
         for title, test in tests.items()
@@ -96,7 +97,7 @@ def cases_of(tests: Tests) -> list[Label]:
 
 
 def reduced(tests: Tests, labels: Sequence[Label]) -> Tests:
-    """Returns the file with only these cases in it."""
+    """Returns the file with only these cases."""
     kept: Tests = {}
     for title, fork, position in labels:
         test = kept.setdefault(title, tests[title] | {"post": {}})
@@ -124,7 +125,7 @@ class Comparison:
         self.failures: list[str] = []
 
     def add(self, suite: str, name: str, tests: Tests) -> None:
-        """Time a file on both sides, in turns; the median of the rounds counts."""
+        """Times a file on both sides alternately and keeps the median round."""
         timings = []
         for _ in range(self.rounds):
             tests, reading, making, running = self.ask(tests)
@@ -140,8 +141,8 @@ class Comparison:
         self.by_directory[directory].append(median(timings))
 
     def ask(self, tests: Tests) -> tuple[Tests, float, float, float]:
-        """Returns the cases of a file that py-evm passes; its seconds for reading, states and the
-        rest.
+        """Runs a file on py-evm. Returns the passed cases, and the seconds for reading, states and
+        the rest.
         """
         labels = cases_of(tests)
         answer = self.peer.ask(do="run", content=json.dumps(tests), cases=labels, limit=self.limit)
@@ -155,11 +156,11 @@ class Comparison:
         return reduced(tests, passed), answer["reading"], making, running
 
     def total(self) -> Timing:
-        """Returns all cases together."""
+        """Returns the sum of all timings."""
         return added([timing for timings in self.by_directory.values() for timing in timings])
 
     def table(self) -> str:
-        """Returns the figures as text."""
+        """Formats the figures as text."""
         total = self.total()
         ratios = {directory: added(found).ratio for directory, found in self.by_directory.items()}
         mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
@@ -179,7 +180,7 @@ class Comparison:
 
 
 def median(timings: Sequence[Timing]) -> Timing:
-    """Returns the middle of the rounds, for each side its own."""
+    """Returns the median of the rounds for each side."""
     return Timing(
         timings[-1].cases,
         statistics.median(t.fastevm for t in timings),
@@ -189,7 +190,7 @@ def median(timings: Sequence[Timing]) -> Timing:
 
 
 def added(timings: Sequence[Timing]) -> Timing:
-    """Several timings as one."""
+    """Returns the sum of timings."""
     return Timing(
         sum(t.cases for t in timings),
         sum(t.fastevm for t in timings),
@@ -199,7 +200,7 @@ def added(timings: Sequence[Timing]) -> Timing:
 
 
 def compare(arguments: argparse.Namespace, peer: Peer) -> Comparison:
-    """Time the sample, telling how far it is."""
+    """Times the sample and prints progress."""
     choose, done = random.Random(arguments.seed), 0
     comparison = Comparison(peer, arguments.limit, arguments.rounds)
     for suite, paths in sorted(chosen_files(arguments.files, arguments.seed).items()):
@@ -216,7 +217,7 @@ def compare(arguments: argparse.Namespace, peer: Peer) -> Comparison:
 
 
 def options(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Returns the command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.statetests")
     parser.add_argument("--files", type=int, default=250, help="files to take (%(default)s)")
     parser.add_argument("--cases", type=int, default=6, help="of each file at most (%(default)s)")

@@ -1,4 +1,4 @@
-"""Times standing simulations: how soon all answers are fresh after a slice.
+"""Times watched simulations: the delay until all results are fresh after a slice.
 
     python -m fastevm.bench.watch [--questions N] [--slices N] [--threads N] [--growth] [--most N]
                                   [--node]
@@ -30,10 +30,10 @@ from fastevm.simulate import CallRequest, Watch, view_of
 
 KINDS = 4
 POOLS = 5
-TOUCHED = 400  # questions, whatever their number
+TOUCHED = 400  # changed questions per slice in the growth table, whatever the total number
 MILLISECONDS = 1e3
 MEGABYTE = 1 << 20
-LIMITS = {0.01: 20, 0.1: 120}  # share of touched questions -> milliseconds
+LIMITS = {0.01: 20, 0.1: 120}  # share of changed questions -> milliseconds
 MEMORY_LIMIT = 400  # megabytes
 TOKEN, ORACLE, LENDING, ESCROW = (bytes([0xC0 + at]) * 20 for at in range(4))
 POOL = [bytes([0xD0 + at]) * 20 for at in range(POOLS)]
@@ -45,20 +45,20 @@ def person(number: int) -> bytes:
 
 
 def slot_of(address: bytes) -> int:
-    """Returns the slot of an account in a mapping."""
+    """Returns the slot of an account in a mapping at slot 0."""
     return int.from_bytes(keccak256(address.rjust(32, b"\0")), "big")
 
 
-HASHED = "PUSH0 MSTORE 32 PUSH0 KECCAK256"  # the slot of what is on the stack
-# With 96 bytes (first account, end, value) a contract stores the value for a range of accounts, so
-# that few transactions change many reads.
+HASHED = "PUSH0 MSTORE 32 PUSH0 KECCAK256"  # mapping slot of the key on the stack
+# 96 bytes of calldata (first account, end, value) set the value for a range of accounts, so that
+# few transactions change many reads.
 RANGE_BYTES = 96
 TO_RANGE = f"{RANGE_BYTES} CALLDATASIZE EQ @range JUMPI"
 RANGE = f"""
     range: 64 CALLDATALOAD 32 CALLDATALOAD PUSH0 CALLDATALOAD
     next: DUP3 DUP2 {HASHED} SSTORE 1 ADD DUP2 DUP2 LT @next JUMPI STOP
 """
-# transfer(address, uint256): both balances, a log, true
+# transfer(address, uint256): changes both balances, emits a log, returns true
 TOKEN_CODE = assemble(f"""
     {TO_RANGE} CALLER {HASHED} DUP1 SLOAD 36 CALLDATALOAD DUP1 DUP3 LT @fail JUMPI
     DUP1 SWAP2 SUB SWAP1 SWAP2 SSTORE
@@ -67,13 +67,14 @@ TOKEN_CODE = assemble(f"""
     fail: PUSH0 PUSH0 REVERT
     {RANGE}
 """)
-# swap(uint256): out = reserve1 * in / (reserve0 + in); both reserves, a log, the output
+# swap(uint256): out = reserve1 * in / (reserve0 + in); changes both reserves, emits a log, returns
+# out
 POOL_CODE = assemble("""
     4 CALLDATALOAD PUSH0 SLOAD DUP2 ADD DUP1 PUSH0 SSTORE
     SWAP1 1 SLOAD MUL DIV DUP1 1 SLOAD SUB 1 SSTORE
     PUSH0 MSTORE 0xd78ad95f 32 PUSH0 LOG1 32 PUSH0 RETURN
 """)
-# the price
+# returns the price
 ORACLE_CODE = assemble("PUSH0 SLOAD PUSH0 MSTORE 32 PUSH0 RETURN")
 # liquidate(address): reverts unless collateral * price < debt; clears the debt
 LENDING_CODE = assemble(f"""
@@ -83,16 +84,13 @@ LENDING_CODE = assemble(f"""
     go: 1 ADD PUSH0 SWAP1 SSTORE 1 PUSH0 MSTORE 32 PUSH0 RETURN
     {RANGE}
 """)
-# capture(address): reverts if nothing is held; clears it, a log, the amount
+# capture(address): reverts if nothing is held; clears the held amount, emits a log, returns the
+# amount
 ESCROW_CODE = assemble(f"""
     {TO_RANGE} 4 CALLDATALOAD {HASHED} DUP1 SLOAD DUP1 @go JUMPI PUSH0 PUSH0 REVERT
     go: PUSH0 MSTORE PUSH0 SWAP1 SSTORE 0xcafe 32 PUSH0 LOG1 32 PUSH0 RETURN
     {RANGE}
 """)
-
-
-# ----------------------------------------------------------------------------------------------
-# the state and the questions
 
 
 def accounts_of(count: int) -> dict[bytes, dict[str, Any]]:
@@ -133,7 +131,7 @@ def question(number: int) -> list[CallRequest]:
 
 
 class Slices:
-    """States one after the other; each touches about a share of the questions."""
+    """Successive states. Each slice changes the reads of a share of the questions."""
 
     def __init__(self, layer: Layer, count: int, touched: int) -> None:
         self.layer, self.count, self.touched = layer, count, touched
@@ -146,7 +144,7 @@ class Slices:
         pooled = of_kind // POOLS
         left = self.touched
         edits: dict[bytes, dict[str, dict[int, int]]] = {TOKEN: {}, ESCROW: {}, LENDING: {}}
-        if left >= 2 * pooled:  # a swap touches all swaps of its pool
+        if left >= 2 * pooled:  # a swap changes the reads of all swaps of its pool
             pool = self.random.choice(POOL)
             edits[pool] = {"storage": {0: 10**24 + self.number, 1: 10**24 - self.number}}
             left -= pooled
@@ -171,10 +169,6 @@ def fill(watch: Watch, count: int) -> None:
     watch.refresh()
 
 
-# ----------------------------------------------------------------------------------------------
-# measurements
-
-
 def steps(watch: Watch, view: StateView, slices: Slices, count: int) -> Iterator[tuple[float, int]]:
     """Yields the seconds of each slice, and the questions that ran."""
     for _ in range(count):
@@ -186,7 +180,7 @@ def steps(watch: Watch, view: StateView, slices: Slices, count: int) -> Iterator
 
 
 def missed(met: bool) -> str:
-    """Returns a remark for an aim that was not met."""
+    """Returns a remark if an aim was missed."""
     return "" if met else ", missed"
 
 

@@ -1,4 +1,4 @@
-"""Times standing simulations beside a node's builder: ``python -m fastevm.bench.watch --node``.
+"""Times watched simulations while a node builds blocks: ``python -m fastevm.bench.watch --node``.
 
 A node with slices of 200 ms, its server and a `Watch` share this process, as they do in a program
 that embeds a node and in the service behind ``fastevm_watch``: a listener wakes a thread of lower
@@ -48,15 +48,15 @@ from fastevm.simulate import Watch, simulate_many
 
 INTERVAL_MS: Final = 200
 BLOCK_MS: Final = 2_000
-STATES: Final = 4  # states that the chain keeps: few, to measure the memory of the watch
+STATES: Final = 4  # kept states; few, so that memory is mostly that of the watch
 GAS_LIMIT: Final = 2_000_000_000
-RANGE: Final = 1_000  # accounts whose slots one transaction stores
-STORE_GAS: Final = 30_000  # per account, creation of a slot included
-TRANSFERS: Final = 20  # ordinary transactions of each slice
-PARTS: Final = 8  # alternately with the watch and without it
-LATENESS_LIMIT: Final = 10  # milliseconds, p99, of a slice
-CATCH_UP_S: Final = 0.01  # between two looks whether the watch has caught up
-BUDGET: Final = 0.1  # seconds until a newer slice is looked for, as `Limits.watch_time`
+RANGE: Final = 1_000  # accounts whose slots one transaction writes
+STORE_GAS: Final = 30_000  # per account, including creation of a slot
+TRANSFERS: Final = 20  # other transactions in each slice
+PARTS: Final = 8  # alternately with and without the watch
+LATENESS_LIMIT: Final = 10  # milliseconds, p99 of the slices' lateness
+CATCH_UP_S: Final = 0.01  # seconds between two checks whether the watch has caught up
+BUDGET: Final = 0.1  # seconds before the watch looks for a newer slice, as `Limits.watch_time`
 TIMER: Final = """
 import sys, time
 interval, due = float(sys.argv[1]), time.monotonic()
@@ -68,7 +68,7 @@ while True:
 
 
 def resident() -> int:
-    """Return the bytes of memory that this process has now."""
+    """Returns the resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
@@ -89,7 +89,7 @@ class Follower:
         self.ran: list[int] = []
         self._changed = threading.Condition()
         self._newest: PendingBlock | None = None
-        self._due: deque[float] = deque()  # when the slices came whose answers are not fresh yet
+        self._due: deque[float] = deque()  # arrival times of slices whose answers are not all fresh
         self._ends = False
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -106,11 +106,11 @@ class Follower:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether answers of a slice are not fresh yet."""
+        """Returns whether some slice's answers are not all fresh."""
         return len(self._due) > 0
 
     def wake(self, pending: PendingBlock | None) -> None:
-        """Note a new slice."""
+        """Records a new slice."""
         with self._changed:
             self._newest = pending
             if pending is not None and not self.is_paused:
@@ -118,7 +118,7 @@ class Follower:
             self._changed.notify()
 
     def step(self) -> None:
-        """Run questions on the newest slice until all are fresh or the time is over."""
+        """Runs questions on the newest slice until all are fresh or the time is used up."""
         with self._changed:
             pending, self._newest = self._newest, None
             if self.is_paused:
@@ -151,7 +151,7 @@ class Follower:
 
 
 class Load:
-    """Transactions of dev accounts that change the reads of a number of questions a slice."""
+    """Transactions of dev accounts that change the reads of some questions in each slice."""
 
     def __init__(self, node: Node, count: int) -> None:
         self.node, self.of_kind = node, count // KINDS
@@ -165,7 +165,7 @@ class Load:
         pooled = self.of_kind // len(POOL)
         sent = [self._transaction(b"\xb0" * 20, b"", 21_000) for _ in range(TRANSFERS)]
         left = touched
-        if left >= 2 * pooled:  # a swap touches all swaps of its pool
+        if left >= 2 * pooled:  # a swap changes the reads of all swaps of its pool
             data = bytes(4) + (10**9 + self.number).to_bytes(32, "big")
             sent.append(self._transaction(self.random.choice(POOL), data, 100_000))
             left -= pooled
@@ -201,7 +201,7 @@ class Load:
 
 
 class Part:
-    """The figures of the parts with the watch, or of those without it. Times in milliseconds."""
+    """The figures of the parts with or without the watch. Times are milliseconds."""
 
     def __init__(self) -> None:
         self.lateness: list[float] = []
@@ -210,7 +210,7 @@ class Part:
         self.ran: list[int] = []
 
     def line(self) -> str:
-        """Return the lateness of slices and of the timer."""
+        """Returns a line with the lateness of slices and of the timer."""
         return (
             f"lateness of slices p50 {median(self.lateness):.1f} ms,"
             f" p99 {percentile(self.lateness, 0.99):.1f} ms;"
@@ -219,7 +219,7 @@ class Part:
 
 
 class Timer:
-    """A timer in a separate process; ``newest``: seconds that it was late."""
+    """A timer in a separate process. ``newest``: the timer's lateness in seconds."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-c", TIMER, str(INTERVAL_MS / MILLISECONDS)]
@@ -233,7 +233,7 @@ class Timer:
             self.newest.append(float(line))
 
     def take(self) -> list[float]:
-        """Return what came since the last call."""
+        """Returns the values since the last call."""
         return [self.newest.popleft() for _ in range(len(self.newest))]
 
     def close(self) -> None:
@@ -286,14 +286,14 @@ class Bench:
         self.follower.start()
 
     def _fill(self, watch: Watch) -> None:
-        lower_priority(WATCH_NICENESS)  # also of the threads that the watch starts now
+        lower_priority(WATCH_NICENESS)  # threads that the watch starts later inherit it
         fill(watch, self.count)
 
     def part(self, figures: Part, touched: int, slices: int, *, watches: bool) -> None:
         """Measures this many slices, with or without the watch."""
         sent = [self.load.slice(touched) for _ in range(slices + 1)]
         self.follower.is_paused = not watches
-        time.sleep(2 * INTERVAL_MS / MILLISECONDS)  # the watch has caught up
+        time.sleep(2 * INTERVAL_MS / MILLISECONDS)  # time for the watch to catch up
         histogram = self.node.metrics_registry.lateness_ms
         self._next_slice()
         self.timer.take()

@@ -1,4 +1,4 @@
-"""Cases for ``fastevm bench`` from blocks that are slow by design.
+"""Makes cases for ``fastevm bench`` from blocks that are slow by design.
 
     python -m fastevm.bench.worst_cases DIR CASES.json [--gas N]
     fastevm bench --cases CASES.json --peers pyrevm
@@ -38,9 +38,9 @@ ENVIRONMENT: Final = {
     "fork": "osaka", "chain_id": 1, "number": 1_000, "timestamp": 1_000_000,
     "gas_limit": 10**12, "base_fee": 0, "gas_price": 0,
 }  # fmt: skip
-MOST_GAS: Final = 2_000_000  # of a case, unless --gas
-ROUNDS: Final = 3  # the fastest is shown
-SHOWN: Final = 20  # blocks of the table
+MOST_GAS: Final = 2_000_000  # per case, without --gas
+ROUNDS: Final = 3  # the fastest round is shown
+SHOWN: Final = 20  # blocks in the table
 
 Json = dict[str, Any]
 
@@ -105,7 +105,7 @@ def case_of(
     if not calls:
         return None
     call, to = max(calls, key=lambda found: found[0].gas_limit)
-    assert call.sender is not None  # it was executed
+    assert call.sender is not None  # set by the execution
     group = name.partition("/")[0]
     document = {
         "name": name,

@@ -1,4 +1,4 @@
-"""The overhead of a call from Python: parsing its arguments and creating its result."""
+"""Measures the overhead of a call from Python: parsing its arguments and creating its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Medians of thread CPU time, and wall time."""
+"""Measures medians of thread CPU time, and wall time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 
 def seconds_of(run: Callable[[], object], *, spend: float = 0.05, rounds: int = 5) -> float:
-    """Returns the thread CPU seconds of one run: the median of rounds with a given total time."""
+    """Returns the thread CPU seconds of one run: the median of ``rounds``, each of which takes
+    ``spend`` seconds.
+    """
     start = time.thread_time_ns()
     run()
     once = max((time.thread_time_ns() - start) / 1e9, 1e-7)

@@ -23,7 +23,7 @@ PEERS = HERE / "peers"
 
 
 class PeerError(Exception):
-    """A peer cannot be used, or not for this case."""
+    """A peer that cannot be used, or cannot run this case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Prepared:
 
 
 class Engine(Protocol):
-    """Something that runs cases."""
+    """An engine that can run cases."""
 
     name: str
     version: str
@@ -70,7 +70,7 @@ def machine_for(case: Case) -> fastevm.EVM:
 
 
 def call_for(case: Case) -> Callable[[], fastevm.ExecutionResult]:
-    """Returns a case as a callable; each call starts from the same state."""
+    """Returns a function that runs a case. Each call starts from the same state."""
     payload, gas = call_of(case.document, slow=False)
     return partial(
         machine_for(case).call,
@@ -82,7 +82,7 @@ def call_for(case: Case) -> Callable[[], fastevm.ExecutionResult]:
 
 
 def outcome_of(result: fastevm.ExecutionResult) -> Outcome:
-    """Returns a result in the terms of a case file."""
+    """Returns a result in the format of a case file."""
     return Outcome(result.gas_used, "0x" + result.output[:256].hex(), result.success)
 
 
@@ -119,7 +119,7 @@ class Fastevm:
 
 
 class Peer:
-    """A peer behind a worker process: of its own Python, or of ``command``."""
+    """A peer in a worker process, started with its own Python or with ``command``."""
 
     def __init__(
         self, name: str, module: str, python: Path, slow: bool,
@@ -185,7 +185,7 @@ class PeerKind:
     name: str
     module: str
     requirement: str
-    slow: bool  # it runs the shorter form of a case; its time is scaled by gas
+    slow: bool  # runs the shorter form of a case; the time is scaled by gas
 
     def python(self) -> Path | None:
         """Returns its Python: FASTEVM_PEER_<NAME>, or that of .venv-<name> here or beside the
@@ -228,7 +228,9 @@ COMPILED_KINDS = (CompiledKind("geth", "on-geth"), CompiledKind("revm", "on-revm
 
 
 def start(names: list[str]) -> tuple[list[Engine], dict[str, str]]:
-    """Returns the engines that can be started, fastevm first, and for each other one the reason."""
+    """Starts the named engines. Returns those that started, fastevm first, and the reason for each
+    other one.
+    """
     engines: list[Engine] = [Fastevm()]
     missing: dict[str, str] = {}
     for kind in (*PEER_KINDS, *COMPILED_KINDS):

@@ -1,4 +1,4 @@
-"""Work on several threads beside one, measured against hashing in the same moments.
+"""Times work on one thread and on several, relative to hashing at the same time.
 
 A machine that others share gives its processors away for moments, and two processors may be one
 core. So hashing of independent data is timed before and after each pair of runs, on one thread and
@@ -19,10 +19,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, NamedTuple
 
-HASHED: Final = bytes(1 << 19)  # for each thread: a millisecond or two
-LEAST_HASHED: Final = 1 << 12  # bytes for each thread, for the shortest work
-TRIALS: Final = 9  # of the work and of hashing, to find their durations
-LEAST_GAIN: Final = 0.85  # of hashing, per thread
+HASHED: Final = bytes(1 << 19)  # bytes per thread: one or two milliseconds
+LEAST_HASHED: Final = 1 << 12  # bytes per thread, for the shortest work
+TRIALS: Final = 9  # runs of the work and of hashing, to find their durations
+LEAST_GAIN: Final = 0.85  # lowest accepted speed-up of hashing, per thread
 MOST_GAIN: Final = 1.1  # a higher gain means that the run on one thread was interrupted
 
 
@@ -115,7 +115,7 @@ HEAD: Final = "   ms, 1   ms, N   gain  cpu x  hash  share  pairs"
 
 
 def row(medians: Medians) -> str:
-    """Formats the times under ``HEAD``."""
+    """Formats the medians as a row under ``HEAD``."""
     times = medians.times
     return (
         f"{times.alone * 1e3:8.2f} {times.shared * 1e3:7.2f} {times.gain:6.2f}"

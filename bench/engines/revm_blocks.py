@@ -1,4 +1,4 @@
-"""Real blocks on revm through pyrevm: their messages on one state, timed in its own environment.
+"""Times the messages of real blocks on revm, through pyrevm in its own environment.
 
 pyrevm takes no fees, moves no nonce, makes no receipts, has no blob hashes and counts every slot of
 the state before as warm, so some messages end otherwise than on the chain. All of that favours
@@ -28,7 +28,7 @@ SPECIFICATIONS: Final = {
 
 
 class Revm:
-    """pyrevm in a separate process, which stores the blocks it receives."""
+    """pyrevm in a separate process, which keeps the blocks that it receives."""
 
     def __init__(self) -> None:
         kind = next(kind for kind in PEER_KINDS if kind.name == "pyrevm")
@@ -104,5 +104,5 @@ def block_of(
 
 
 def hexed(value: bytes) -> str:
-    """Returns bytes as a worker reads them."""
+    """Returns bytes in the hex form that a worker reads."""
     return "0x" + value.hex()

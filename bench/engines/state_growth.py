@@ -1,4 +1,4 @@
-"""Reads, writes, snapshots and roots as the state grows from a thousand slots upwards."""
+"""Times reads, writes, snapshots and roots on states of a thousand slots and more."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def layer_with(slots: int) -> fastevm.Layer:
     for first in range(0, slots, CHUNK):
         storage = {slot: slot + 1 for slot in range(first, min(first + CHUNK, slots))}
         layer = layer.with_accounts({PROGRAM: {"storage": storage}, HELPER: {"storage": storage}})
-        layer.state_root()  # the layers before it are no longer needed
+        layer.state_root()  # frees the layers below
     return layer
 
 
@@ -78,7 +78,9 @@ def read_time(machine: fastevm.EVM, slots: int, seed: int) -> float:
 
 
 def middle_of_writes(machine: fastevm.EVM, slots: int) -> tuple[float, float]:
-    """Returns the seconds of a transaction that writes random slots, and of the root after it."""
+    """Returns the median seconds of a transaction that writes random slots, and of the state root
+    after it.
+    """
     writes, roots = [], []
     for seed in range(ROUNDS):
         change = partial(

@@ -1,4 +1,4 @@
-"""Several threads, each with its own machine: a running machine does not hold the GIL."""
+"""Measures several threads, each with its own machine. A running machine releases the GIL."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LOOPS = 40_000
 
 
 def spin(call: Callable[[], object], runs: int) -> None:
-    """Runs a number of times."""
+    """Calls the function ``runs`` times."""
     for _ in range(runs):
         call()
 
 
 def measure() -> list[dict[str, float]]:
-    """Returns threads -> how much more work is done in the same wall time than by one thread."""
+    """Returns threads -> throughput relative to one thread."""
     model = next(program for program in GUARDED if program.name == "arithmetic")
     found: list[dict[str, float]] = []
     for count in range(1, (os.cpu_count() or 1) + 1):
@@ -35,7 +35,7 @@ def measure() -> list[dict[str, float]]:
 
 
 def run_all(calls: Sequence[Callable[[], object]]) -> None:
-    """Runs all at the same time."""
+    """Runs all calls at the same time, each on a thread."""
     threads = [Thread(target=spin, args=(call, RUNS)) for call in calls]
     for thread in threads:
         thread.start()

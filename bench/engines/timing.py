@@ -14,12 +14,10 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long to measure."""
-
     rounds: int  # measurements of each case on each engine
     seconds: float  # thread CPU time of one measurement, at least one run
-    slow_rounds: int  # the same for engines a hundred times slower
-    slow_limit: float  # cases whose first run takes longer are not repeated
+    slow_rounds: int  # fewer rounds, for engines a hundred times slower
+    slow_limit: float  # a case whose first run takes longer is not repeated
     slow_gas: float  # cases with more gas are not run on slow engines
 
 
@@ -36,7 +34,7 @@ class Figures:
     notes: list[str] = field(default_factory=list)
 
     def median(self, case: str, engine: str) -> float | None:
-        """Returns the median of the rounds in seconds, or None without a measurement."""
+        """Returns the median of the rounds in seconds, or None if the case was not measured."""
         rounds = self.seconds.get(case, {}).get(engine)
         return statistics.median(rounds) if rounds else None
 
@@ -77,8 +75,8 @@ class Runner:
         by_engine.setdefault(engine.name, []).append(seconds)
 
     def prove(self, case: Case) -> list[Entry]:
-        """Returns the engines that give the expected outcome, fastevm first; none if fastevm does
-        not.
+        """Returns the engines with the expected outcome, fastevm first. Returns none if fastevm's
+        is wrong.
         """
         found: list[Entry] = []
         for engine in self.engines:
@@ -104,7 +102,7 @@ class Runner:
     def excused(self, case: Case, engine: Engine, prepared: Prepared) -> bool:
         """Returns whether the peer charges less only because it treats prepared slots as warm.
 
-        It then does less work than the case requires; its time is kept, to its advantage.
+        Such a peer does less work than the case requires. Its time is kept, to its advantage.
         """
         expected = case.expected(engine.slow)
         outcome = prepared.outcome
@@ -126,7 +124,7 @@ class Runner:
         if engine.slow and prepared.seconds > effort.slow_limit:
             self.add(case, engine, prepared.seconds * scale)
             return
-        once = engine.time(case, 1)  # the first run also warms up caches
+        once = engine.time(case, 1)
         runs = max(1, int(effort.seconds / max(once, 1e-7)))
         rounds = effort.slow_rounds if engine.slow else effort.rounds
         entries.append(Entry(case, engine, runs, rounds, scale))

@@ -1,4 +1,4 @@
-"""A block of a thousand token transfers, from its bytes to its roots."""
+"""Times a block of a thousand token transfers, from decoding to the roots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fastevm.core.execution.types import Block, Header
 from fastevm.core.spec.schedule import schedule_for
 
 TRANSFERS = 1000
-CASE = "erc20/transfer"  # one such call in the case file
+CASE = "erc20/transfer"  # its calldata is one such transfer
 FORK = "cancun"
 CHAIN_ID = 1
 DEPOSIT_CONTRACT = bytes(20)
@@ -28,7 +28,7 @@ def keys(count: int) -> list[bytes]:
 
 
 def state(owners: list[bytes]) -> Layer:
-    """Returns senders with ether and tokens, and the token."""
+    """Returns a state with the token, and with senders that have ether and tokens."""
     accounts = {owner: {"balance": 10**20} for owner in owners}
     balances = {balance_slot(owner): 10**18 for owner in owners}
     token = {"nonce": 1, "code": TOKEN, "storage": balances}
@@ -68,7 +68,7 @@ def make_block(layer: Layer, transactions: list[bytes]) -> Block:
 
 
 def decoded(transactions: list[bytes]) -> list[Transaction]:
-    """Decodes the transactions again, so that no sender is known."""
+    """Decodes the transactions again, so that their senders are not cached."""
     return [Transaction.decode(raw) for raw in transactions]
 
 
@@ -112,11 +112,10 @@ def measure(transfers: int = TRANSFERS) -> dict[str, float]:
 
 
 def calls_alone(found: dict[str, float], cases: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Returns Mgas per second of such a block on each engine if its calls were the only work.
+    """Returns the Mgas per second of a block that consists only of these calls, for each engine.
 
-    ``found``: the result of `measure`. ``cases``: microseconds of each engine by case.
-    Signatures, fees, receipts and roots are not included, so other engines would be slower than
-    this.
+    ``found``: the result of `measure`. ``cases``: microseconds of each engine by case. Signatures,
+    fees, receipts and roots are not included, so a real block would be slower on other engines.
     """
     gas = found["gas"] / found["transfers"]
     return {

@@ -1,4 +1,4 @@
-"""Every case of the shared file, gas and output asserted before it is timed (pytest-benchmark)."""
+"""Checks gas and output of every case of the shared file, then times it (pytest-benchmark)."""
 
 import pytest
 

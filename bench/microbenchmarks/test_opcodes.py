@@ -1,4 +1,6 @@
-"""Loops over one kind of opcode, the programs whose instructions are guarded (pytest-benchmark)."""
+"""Times loops over one kind of opcode: the programs whose instructions are counted
+(pytest-benchmark).
+"""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Hashes, encodings, maps and tries on their own (pytest-benchmark)."""
+"""Times hashes, encodings, maps and tries (pytest-benchmark)."""
 
 import pytest
 

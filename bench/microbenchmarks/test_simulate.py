@@ -1,4 +1,4 @@
-"""Calls, estimates and simulated chains on a state with a token (pytest-benchmark)."""
+"""Times calls, gas estimates and simulated blocks on a state with a token (pytest-benchmark)."""
 
 import pytest
 

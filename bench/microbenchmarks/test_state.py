@@ -1,4 +1,4 @@
-"""Reads, writes, snapshots and roots over states of several sizes (pytest-benchmark)."""
+"""Times reads, writes, snapshots and roots on states of several sizes (pytest-benchmark)."""
 
 from functools import partial
 

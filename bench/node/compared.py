@@ -1,7 +1,7 @@
-"""The nodes under comparison: fastevm's own and anvil, as processes on the loopback interface.
+"""Starts the compared nodes, fastevm and anvil, as processes on the loopback interface.
 
 anvil is a binary in the npm package `@foundry-rs/anvil`, which npm installs on first use. Without
-npm anvil is skipped, and the output says so.
+npm, anvil is skipped with a message.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from fastevm.node.node import PRELOAD_SECONDS
 ANVIL_VERSION: Final = "1.7.1"
 ANVIL_PACKAGE: Final = f"@foundry-rs/anvil@{ANVIL_VERSION}"
 INSTALL_SECONDS: Final = 120.0
-OWN_WORK_SECONDS: Final = PRELOAD_SECONDS + 0.5  # until a node has begun to preload
+OWN_WORK_SECONDS: Final = PRELOAD_SECONDS + 0.5  # until a node starts to preload
 SETTLE_SECONDS: Final = 20.0
-SETTLED_SECONDS: Final = 0.4  # of an idle node
-IDLE_SHARE: Final = 0.1  # of a core: a node that uses less is idle
-GAS_LIMIT: Final = 1_000_000_000  # of a block on both nodes, so that gas is no limit
-BLOCK_TIME: Final = 2  # seconds, on both nodes if blocks come at an interval
+SETTLED_SECONDS: Final = 0.4  # time for which a node must be idle
+IDLE_SHARE: Final = 0.1  # of a core; a node below this is idle
+GAS_LIMIT: Final = 1_000_000_000  # per block on both nodes, so that gas is never scarce
+BLOCK_TIME: Final = 2  # seconds, on both nodes with interval mining
 CHAIN_ID: Final = 31_337
 
 
 class ComparedNode(NodeProcess):
-    """A running node. ``started_in``: seconds from its start to its first answer.
+    """A running node. ``started_in``: seconds from its start to its first response.
 
-    Raises LoadError if it does not start.
+    Raises LoadError if the node does not start.
     """
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
@@ -62,7 +62,7 @@ class ComparedNode(NodeProcess):
         return Load(self.port, self.pid, connections)
 
     def settle(self) -> None:
-        """Waits until it has preloaded what it loads after its start (a trusted setup)."""
+        """Waits until the node has preloaded its KZG trusted setup."""
         time.sleep(max(0.0, self.answered + OWN_WORK_SECONDS - time.monotonic()))
         deadline = time.monotonic() + SETTLE_SECONDS
         while time.monotonic() < deadline:
@@ -91,7 +91,9 @@ def start_anvil(*options: str) -> ComparedNode:
 
 
 def anvil_folder() -> Path:
-    """Returns npm's location of anvil: build/anvil of the repository, or the user's cache."""
+    """Returns the folder where npm installs anvil: build/anvil of the repository, or the user's
+    cache.
+    """
     if (ROOT / "setup.py").exists():
         return ROOT / "build" / "anvil"
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
@@ -99,7 +101,7 @@ def anvil_folder() -> Path:
 
 
 def anvil_binary() -> Path:
-    """Returns the program and installs it if needed. Raises LoadError with the reason."""
+    """Returns anvil's path; installs anvil if necessary. Raises LoadError with the reason."""
     chosen = os.environ.get("FASTEVM_PEER_ANVIL")
     folder = anvil_folder()
     program = Path(chosen) if chosen else folder / "node_modules" / ".bin" / "anvil"
@@ -119,6 +121,6 @@ def anvil_binary() -> Path:
 
 
 def direct(program: Path) -> Path:
-    """Returns the binary that npm's script starts, so that the node's process is known."""
+    """Returns the binary that npm's script starts, so that the process id is that of the node."""
     found = sorted(program.resolve().parents[1].glob("anvil-*/bin/anvil*"))
     return found[0] if found else program

@@ -1,4 +1,4 @@
-"""The contracts and the block of transfers that both nodes contain before they are compared."""
+"""Deploys the contracts and mines the block of transfers on both nodes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from fastevm.rpc_client.messages import RpcRefusal
 
 TOKEN_CASE: Final = "erc20/balanceOf"
 FUNDS: Final = 10**24  # of the token, for each account
-TRANSFERS: Final = 20  # in the block that getters request
+TRANSFERS: Final = 20  # in the block that read requests ask for
 WAIT_SECONDS: Final = 10.0
 LOOK_EVERY: Final = 0.02
 ANSWER: Final = assemble("42 0 MSTORE 32 0 RETURN")
 
-# Emits as many logs as the first word of calldata says: one topic, the number as data.
+# Emits as many logs as the first calldata word says. Each has one topic and its number as data.
 EMITTER: Final = assemble(
     """
     0 CALLDATALOAD
@@ -53,20 +53,21 @@ def deployment(code: bytes, storage: dict[int, int]) -> bytes:
 
 
 def signed(key: bytes, nonce: int, **fields: Any) -> Transaction:
-    """Returns a transaction that pays enough on either node."""
+    """Returns a transaction with fees that both nodes accept."""
     defaults = {"gas_limit": 21_000, "max_fee_per_gas": 10**11, "max_priority_fee_per_gas": 10**9}
     chosen = defaults | fields
     return Transaction.build(chain_id=CHAIN_ID, nonce=nonce, **chosen).sign(key)
 
 
 def shown(data: bytes) -> str:
-    """Returns hex with 0x."""
     return "0x" + data.hex()
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Addresses as hex; ``block`` and ``transactions`` of the transfers, as the node names them."""
+    """Addresses as hex. ``block`` and ``transactions`` are those of the transfers, in the node's
+    JSON.
+    """
 
     token: str
     answer: str
@@ -104,7 +105,7 @@ def token_code() -> bytes:
 
 
 def prepare(client: JsonRpcClient) -> Content:
-    """Deploys the contracts from the first account and puts transfers into one block."""
+    """Deploys the contracts from the first account and mines the transfers in one block."""
     accounts = dev_accounts(10)
     key = accounts[0].private_key
     balances = {balance_slot(account.address): FUNDS for account in accounts}
@@ -122,7 +123,8 @@ def prepare(client: JsonRpcClient) -> Content:
         str(receipt_of(client, shown(t.hash))["contractAddress"]) for t in deployed
     )
     head = client.call("eth_blockNumber")
-    while client.call("eth_blockNumber") == head:  # a new block has room for all transactions
+    # wait for an empty block, which has room for all transactions
+    while client.call("eth_blockNumber") == head:
         time.sleep(LOOK_EVERY)
     to = bytes.fromhex(token[2:])
     sent = [

@@ -31,10 +31,10 @@ BUNDLES: Final = 2  # connections with eth_callMany
 BUNDLED_CALLS: Final = 500
 GAS: Final = hex(50_000_000)
 ASK_EVERY: Final = 0.05  # seconds between two questions of a kind
-SETTLE_SECONDS: Final = 3.0  # until all connections are open and busy
-PIECE: Final = 1 << 18  # bytes
+SETTLE_SECONDS: Final = 3.0  # time until all connections are open and busy
+PIECE: Final = 1 << 18  # bytes per read
 RETRY_SECONDS: Final = 0.05  # after a connection or a request was refused
-DIGITS: Final = 1  # of milliseconds in the report
+DIGITS: Final = 1  # decimals of milliseconds in the report
 
 # Name, group and figure of the report, limit in milliseconds.
 AIMS: Final = (
@@ -46,7 +46,7 @@ AIMS: Final = (
 
 
 def greedy_bodies(connections: int, is_cheap: bool = False) -> list[bytes]:
-    """Returns the request that each connection repeats."""
+    """Returns the request of each connection, which repeats it."""
     code = {LOOPED: {"code": LOOP_CODE}}
     call = {"to": LOOPED, "gas": GAS}
     bundle = {"transactions": [call] * BUNDLED_CALLS}
@@ -80,7 +80,7 @@ async def repeat(port: int, body: bytes) -> None:
 
 
 def attack(port: int, bodies: Sequence[bytes]) -> None:
-    """Keep a connection busy with each body until the process is ended."""
+    """Keeps a connection busy with each body until the process ends."""
 
     async def all_of_them() -> None:
         await asyncio.gather(*(repeat(port, body) for body in bodies))
@@ -89,7 +89,9 @@ def attack(port: int, bodies: Sequence[bytes]) -> None:
 
 
 def measure(node: NodeProcess, seconds: float, bodies: Sequence[bytes]) -> dict[str, Any]:
-    """Figures in milliseconds of the questions, the slices, and how many slices were missed."""
+    """Returns figures in milliseconds of the questions and the slices, and the number of missed
+    slices.
+    """
     context = multiprocessing.get_context("spawn")
     attacker = context.Process(target=attack, args=(node.port, bodies), daemon=True)
     if bodies:
@@ -139,7 +141,7 @@ SIMULATED: Final = {"blockStateCalls": [{"calls": [{"to": OTHER}]}]}
 
 
 def main() -> int:
-    """Print figures of a quiet node and of a busy one as JSON; 1 when an aim was missed."""
+    """Prints figures of an idle node and of a busy one as JSON. Returns 1 if an aim was missed."""
     parser = argparse.ArgumentParser(
         prog="python -m fastevm.bench.node.fairness", description=__doc__
     )

@@ -27,18 +27,18 @@ MEGABYTE: Final = 2**20
 RATE: Final = 200  # transactions per second
 SENT_AT_ONCE: Final = 20
 TARGET: Final = b"\xf1" * 20
-PASSING: Final = 16  # connections that come and go in a cycle
+PASSING: Final = 16  # connections opened and closed per cycle
 SUBSCRIBERS: Final = 4
 LISTEN_SECONDS: Final = 0.5
 EXPIRING: Final = 8  # one of this many filters is left to expire
 KINDS: Final = ("newHeads", "logs", "newPendingTransactions")
-# Before this number memory grows, as it should: states keep 51,000 transfers, filters 65,536, the
-# newest blocks 19,000.
+# Below this number memory grows as expected, until states keep 51,000 transfers, filters 65,536 and
+# the newest blocks 19,000.
 WARM_TRANSACTIONS: Final = 70_000
-# Allowed growth per transaction, and the noise of the memory figure.
+# Allowed growth per transaction, which includes noise.
 FLAT_BYTES: Final = 16
 NOISE_BYTES: Final = 8 * MEGABYTE
-LEAST_MOMENTS: Final = 4  # in a quarter
+LEAST_MOMENTS: Final = 4  # samples per quarter
 
 HOSTILE: Final = tuple(
     http(body)
@@ -52,7 +52,7 @@ HOSTILE: Final = tuple(
 
 
 class Moment(NamedTuple):
-    """Resident bytes after this many transactions."""
+    """Resident bytes after a number of transactions."""
 
     memory: int
     transactions: int
@@ -66,7 +66,7 @@ class Growth(NamedTuple):
 
     @property
     def limit(self) -> float:
-        """The most that is flat."""
+        """The largest growth that counts as flat."""
         return max(NOISE_BYTES, FLAT_BYTES * self.transactions)
 
     @property
@@ -76,10 +76,10 @@ class Growth(NamedTuple):
 
 
 def growth(moments: Sequence[Moment]) -> Growth | None:
-    """Returns how memory grew once the node was warm; None when that was too short to tell.
+    """Returns the growth of memory after warm-up, or None if the run was too short.
 
-    Up to 64 MB that were freed stay with the process for minutes and then go back at once: held
-    against each other is the most that it had, with them.
+    The process keeps up to 64 MB of freed memory for minutes, then returns it at once. So the
+    comparison uses the maximum, which includes freed memory.
     """
     warm = [moment for moment in moments if moment.transactions >= WARM_TRANSACTIONS]
     size = len(warm) // 4
@@ -101,12 +101,12 @@ class Stream:
     stop: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
-        """Uses a single connection: the node would close idle connections."""
+        """Uses a single connection, as the node would close idle ones."""
         self.sending.load.close()
         self.sending.load = self.sending.node.load(1)
 
     def run(self) -> None:
-        """Send until told to stop, then wait until all are in blocks."""
+        """Sends until told to stop, then waits until all transactions are in blocks."""
         try:
             self._send()
             wait_for(lambda: self.sending.balance(TARGET) == self.sending.sent, INCLUSION_SECONDS)
@@ -137,7 +137,9 @@ class FullLoad:
         self.moments: list[Moment] = []
 
     def run(self, seconds: float, say: Callable[[str], None]) -> int:
-        """Load for so long and print its memory; 1 if a request failed or memory is not flat."""
+        """Loads the node for ``seconds`` and prints its memory. Returns 1 if a request failed or
+        memory grew.
+        """
         started = time.monotonic()
         with self._streaming() as stream:
             while time.monotonic() - started < seconds:
@@ -189,7 +191,7 @@ class FullLoad:
                 client.call("eth_uninstallFilter", name)
 
     async def _listen(self) -> None:
-        """Subscribers that connect for a moment; half of them disconnect without a handshake."""
+        """Subscribes for a moment. Half of the clients disconnect without a closing handshake."""
         url = self.node.url.replace("http", "ws", 1)
         await asyncio.gather(*(self._subscribe(url, number) for number in range(SUBSCRIBERS)))
 
@@ -217,7 +219,7 @@ class FullLoad:
 
 
 def verdict(found: Growth | None) -> str:
-    """Returns the last line: how much grew, and whether that is flat."""
+    """Returns the last line: the growth, and whether it counts as flat."""
     if found is None:
         return f"too short to judge: only from {WARM_TRANSACTIONS:,} transactions on is it flat"
     each = found.total / found.transactions

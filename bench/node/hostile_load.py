@@ -1,6 +1,6 @@
-"""Latency of short calls and slices while other clients send the most expensive requests.
+"""Measures short calls and slices while other clients send the most expensive requests.
 
-Connections are busy with looped traces of 60 s, simulated chains, searches of archived logs, and
+Connections are busy with loop traces of 60 s, simulated chains, searches of archived logs, and
 dumps of a full pool. Meanwhile two clients send short requests at a steady rate, and the node
 measures how late its slices are.
 """
@@ -27,16 +27,16 @@ from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import request_body
 
 CONNECTIONS: Final = 16
-DIGITS: Final = 2  # of milliseconds in the report
+DIGITS: Final = 2  # decimals of milliseconds in the report
 ASK_EVERY: Final = 0.01  # seconds between two questions of a client
-FIRST_ANSWERS_SECONDS: Final = 60.0  # until each request of the load was answered once
-LOG_CALLS: Final = 40  # transactions of LOGS each
+FIRST_ANSWERS_SECONDS: Final = 60.0  # limit until each request of the load has one response
+LOG_CALLS: Final = 40  # transactions with LOGS logs each
 LOGS: Final = 500
-QUEUED: Final = 600  # transactions that wait behind a gap, in all
-QUEUED_DATA: Final = 16_384  # bytes of each
-INDEX_MEGABYTES: Final = 1  # so that most logs are read from blocks again
+QUEUED: Final = 600  # transactions behind a nonce gap
+QUEUED_DATA: Final = 16_384  # bytes per transaction
+INDEX_MEGABYTES: Final = 1  # so small that most logs are read from blocks again
 SIMULATED_GAS: Final = hex(5_000_000)
-PIECE: Final = 1 << 20  # bytes
+PIECE: Final = 1 << 20  # bytes per read
 MEGABYTE: Final = 1 << 20
 
 # Name, group and figure of the report, limit in milliseconds.
@@ -48,7 +48,7 @@ AIMS: Final = (
 
 
 def fill(client: JsonRpcClient, content: Content) -> None:
-    """Put many logs into blocks, and many transactions into the pool."""
+    """Mines many logs and fills the pool."""
     first, *others = dev_accounts(10)
     nonce = int(client.call("eth_getTransactionCount", shown(first.address), "latest"), 16)
     to = bytes.fromhex(content.emitter[2:])
@@ -71,7 +71,7 @@ def fill(client: JsonRpcClient, content: Content) -> None:
 
 
 def hostile_bodies(content: Content) -> dict[str, bytes]:
-    """Returns the requests of the connections by method, one for each, again and again."""
+    """Returns method -> request. Each connection repeats one of them."""
     code = {LOOPED: {"code": LOOP_CODE}}
     call = {"to": LOOPED, "gas": "0x2faf080"}
     trace = [call, "latest", {"stateOverrides": code, "timeout": "60s"}]
@@ -120,9 +120,9 @@ def ask(
     address: str | None = None,
     every: float = ASK_EVERY,
 ) -> None:
-    """Sends a request at a steady rate; a late request's latency counts from its due time.
+    """Sends a request at a steady rate. Latency counts from the time the request was due.
 
-    ``address``: the address of this client, of the loopback network. ``every``: seconds.
+    ``address``: the client's loopback address. ``every``: seconds.
     """
     connection, request = Connection(port, address), http(body)
     due = time.perf_counter()
@@ -138,7 +138,7 @@ def ask(
 
 
 class HostileLoad:
-    """A node under the load; ``close`` ends it."""
+    """A node under the load. ``close`` stops it."""
 
     def __init__(self, *options: str) -> None:
         size = ("--log-index-size", str(INDEX_MEGABYTES))
@@ -153,8 +153,8 @@ class HostileLoad:
         self.node.stop()
 
     def run(self, seconds: float, connections: int = CONNECTIONS) -> dict[str, Any]:
-        """Returns the figures in milliseconds, memory in MiB; without connections, of an
-        idle node.
+        """Returns the figures in milliseconds, memory in MiB. Without connections the node
+        is idle.
         """
         context = multiprocessing.get_context("spawn")
         port, bodies = self.node.port, hostile_bodies(self.content)
@@ -180,7 +180,9 @@ class HostileLoad:
         }
 
     def _await_answers(self, methods: Sequence[str]) -> None:
-        """Until each was answered once, on a busy machine too; TimeoutError if one never is."""
+        """Waits until each method has one response. Raises TimeoutError after a limit for busy
+        machines.
+        """
         until = time.monotonic() + FIRST_ANSWERS_SECONDS
         time.sleep(2.0)
         while missing := [method for method in methods if not self._is_answered(method)]:
@@ -192,7 +194,7 @@ class HostileLoad:
         return any(method in name for name in self.node.metrics())
 
     def _ask(self, seconds: float) -> tuple[dict[str, list[float]], int]:
-        """Returns the latencies of the short questions, and the most memory meanwhile."""
+        """Returns the latencies of the short requests, and the peak memory."""
         call = {"to": self.content.answer}
         bodies = {
             "eth_blockNumber": request_body("eth_blockNumber"),
@@ -216,12 +218,14 @@ class HostileLoad:
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """Returns the aims and how the figures meet them."""
+    """Returns the aims with the measured values."""
     return [aim(name, "ms", limit, found[group][figure]) for name, group, figure, limit in AIMS]
 
 
 def measure(seconds: float, connections: int) -> int:
-    """Print the figures of a quiet node and of a loaded one as JSON; 1 when an aim was missed."""
+    """Prints figures of an idle node and of a loaded one as JSON. Returns 1 if an aim was
+    missed.
+    """
     load = HostileLoad()
     try:
         found = {"quiet": load.run(seconds, 0), "loaded": load.run(seconds, connections)}

@@ -1,6 +1,6 @@
-"""Runs nodes: in a separate process, in a thread of this one, or on this event loop.
+"""Starts nodes: in a separate process, in a thread, or on this event loop.
 
-The one way in which tests and benchmarks start a node. Ports are free ones of the loopback
+Tests and benchmarks start nodes only with this module. Nodes use free ports of the loopback
 interface.
 """
 
@@ -35,9 +35,9 @@ PAUSE_SECONDS: Final = 0.005  # between attempts to reach a node that starts
 
 
 class NodeProcess:
-    """A node in a separate process, which can be called, killed and restarted on the same port.
+    """A node in a separate process. It can be called, killed, and restarted on the same port.
 
-    ``command`` without ``--port``. ``log``: the file to which its standard error is appended.
+    ``command`` is without ``--port``. ``log``: a file to which standard error is appended.
     """
 
     def __init__(self, command: Sequence[str], *, log: Path | None = None) -> None:
@@ -49,10 +49,10 @@ class NodeProcess:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> float:
-        """Start it and wait for the first answer; the seconds that took.
+        """Starts the process and returns the seconds to its first response.
 
-        RuntimeError when the process ends or one runs already, TimeoutError when it does not
-        answer.
+        Raises RuntimeError if the process ends or one runs already, TimeoutError without a
+        response.
         """
         if self.running:
             raise RuntimeError(f"a node runs already on port {self.port}")
@@ -75,12 +75,12 @@ class NodeProcess:
 
     @property
     def running(self) -> bool:
-        """Whether its process has not ended."""
+        """Whether the process runs."""
         return self.process is not None and self.process.poll() is None
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The process id."""
         assert self.process is not None
         return self.process.pid
 
@@ -91,15 +91,19 @@ class NodeProcess:
         return self.process.stdin
 
     def kill(self) -> None:
-        """End it with SIGKILL: it finishes nothing."""
+        """Ends the process with SIGKILL, so that it cannot clean up."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> int | None:
-        """End it with SIGTERM, after ten seconds with SIGKILL; its exit code."""
+        """Ends the process with SIGTERM, or with SIGKILL after ten seconds. Returns its
+        exit code.
+        """
         return self._end(signal.SIGTERM)
 
     def __enter__(self) -> Self:
-        """Start it, unless it runs: some kinds of node begin when they are made."""
+        """Starts the node unless it runs already, as some kinds of node start in their
+        constructor.
+        """
         if not self.running:
             self.start()
         return self
@@ -108,7 +112,9 @@ class NodeProcess:
         self.stop()
 
     def answers(self) -> bool:
-        """Returns whether it serves requests. RuntimeError when the process has ended."""
+        """Returns whether the node serves requests. Raises RuntimeError if its process has
+        ended.
+        """
         if self.process is not None and self.process.poll() is not None:
             raise RuntimeError(f"the node ended with {self.process.returncode}")
         try:
@@ -118,20 +124,20 @@ class NodeProcess:
         return True
 
     def client(self) -> JsonRpcClient:
-        """Returns a connection to it, for one thread."""
+        """Returns a connection to the node, for one thread."""
         return JsonRpcClient(self.url, timeout=ANSWER_SECONDS)
 
     def ask(self, method: str, *params: Any) -> Any:
-        """Returns the result of one call, from any thread. RpcRefusal or RpcUnreachable."""
+        """Returns the result of one call, from any thread. Raises RpcRefusal or RpcUnreachable."""
         return call_once(self.url, method, *params, timeout=ANSWER_SECONDS)
 
     def metrics(self) -> dict[str, float]:
-        """Its own numbers, by name without the prefix ``fastevm_``. OSError."""
+        """Returns the node's metrics by name, without the prefix ``fastevm_``. Raises OSError."""
         with urllib.request.urlopen(self.url + "/metrics", timeout=ANSWER_SECONDS) as response:
             return numbers_of(response.read().decode())
 
     def memory(self) -> int:
-        """Bytes of resident memory."""
+        """Returns the resident memory in bytes."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
         return int(line.split()[1]) * 1024
@@ -155,12 +161,12 @@ class NodeProcess:
 def fastevm_node(
     *options: str, module: Sequence[str] = ("fastevm.rpc",), log: Path | None = None
 ) -> NodeProcess:
-    """Returns a node of this build, not started; ``options`` are those of ``fastevm node``."""
+    """Returns a node of this build, not started. ``options`` are those of ``fastevm node``."""
     return NodeProcess([sys.executable, "-m", *module, "-q", *options], log=log)
 
 
 class LoopThread:
-    """An event loop in a separate thread, for clients beside a test or a load that blocks."""
+    """An event loop in a separate thread, for clients of a test or load that blocks."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -168,11 +174,11 @@ class LoopThread:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Returns the result of a coroutine that runs on the loop."""
+        """Runs a coroutine on the loop and returns its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(START_SECONDS)
 
     def close(self) -> None:
-        """Cancel what runs, and end the thread."""
+        """Cancels running coroutines and ends the thread."""
         self.run(self._cancel())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(START_SECONDS)
@@ -186,9 +192,9 @@ class LoopThread:
 
 
 class ServerThread:
-    """A server of a node of this process, on an event loop in a separate thread.
+    """A server of an in-process node, on an event loop in a separate thread.
 
-    It has a listener for every dialect; ``development``: as ``fastevm dev`` speaks it.
+    It has a listener for every dialect. ``development``: with the methods of ``fastevm dev``.
     """
 
     def __init__(
@@ -199,7 +205,7 @@ class ServerThread:
         self.loop = self.thread.loop
 
     def start(self) -> None:
-        """Serve; ``url`` then knows the address of each dialect."""
+        """Starts to serve. Then ``url`` returns the address of each dialect."""
         self.thread.run(self.server.start())
 
     def stop(self) -> None:
@@ -215,11 +221,11 @@ class ServerThread:
         self.stop()
 
     def url(self, dialect: str = "preconf") -> str:
-        """Returns the address that speaks ``dialect``."""
+        """Returns the address that serves ``dialect``."""
         return self.server.urls[list(DIALECTS).index(dialect)]
 
     def client(self, dialect: str = "preconf") -> JsonRpcClient:
-        """Returns a connection to it, for one thread."""
+        """Returns a connection to the server, for one thread."""
         return JsonRpcClient(self.url(dialect), timeout=ANSWER_SECONDS)
 
 
@@ -246,7 +252,7 @@ def server_of(
 
 
 def numbers_of(metrics: str) -> dict[str, float]:
-    """Prometheus text as numbers by name, without the prefix ``fastevm_``."""
+    """Parses Prometheus text. Returns values by name, without the prefix ``fastevm_``."""
     found = {}
     for line in metrics.splitlines():
         name, _, value = line.rpartition(" ")
@@ -256,10 +262,10 @@ def numbers_of(metrics: str) -> dict[str, float]:
 
 
 def wait_for(condition: Callable[[], Any], seconds: float, complaint: str) -> Any:
-    """Returns the first true value of ``condition``; TimeoutError with ``complaint`` when it takes
-    longer.
+    """Returns the first true value of ``condition``. Raises TimeoutError with ``complaint`` after
+    ``seconds``.
 
-    OSError and RpcUnreachable of ``condition`` count as not yet.
+    OSError and RpcUnreachable raised by ``condition`` mean "not yet".
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -1,8 +1,8 @@
-"""A light load generator: requests made beforehand, answers only counted, one thread, epoll.
+"""A light load generator: requests are encoded beforehand, responses only counted, in one thread
+with epoll.
 
-It is closed loop: every connection has one request in flight and sends the next one when the answer
-is complete. What a server does not answer with status 200, or answers with a JSON-RPC error where
-none is expected, is a failure.
+It is closed-loop: each connection has one request in flight and sends the next after the complete
+response. A status other than 200, or an unexpected JSON-RPC error, is a failure.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Final
 
 from fastevm.bench.node.launch import HOST
 
-RECEIVED_AT_ONCE: Final = 1 << 18  # bytes
-SILENCE_LIMIT: Final = 30.0  # seconds without any answer
+RECEIVED_AT_ONCE: Final = 1 << 18  # bytes per read
+SILENCE_LIMIT: Final = 30.0  # limit in seconds without any response
 POLL_SECONDS: Final = 1.0
 MICRO: Final = 1e6
-CPU_CLOCK: Final = 2  # of a process by its id: clockid_t is (~pid << 3) | 2 on Linux
+CPU_CLOCK: Final = 2  # clock type: the clockid_t of a process is (~pid << 3) | 2 on Linux
 
 _LENGTH: Final = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 
@@ -33,12 +33,12 @@ class LoadError(Exception):
 
 
 def batch_of(bodies: Sequence[bytes]) -> bytes:
-    """One body of many requests."""
+    """Returns a JSON-RPC batch of the requests."""
     return b"[" + b",".join(bodies) + b"]"
 
 
 def http(body: bytes) -> bytes:
-    """Returns the bytes of a POST, as client libraries send it."""
+    """Returns a POST request in the format of client libraries."""
     head = (
         f"POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n"
         f"Accept: */*\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -50,7 +50,7 @@ def http(body: bytes) -> bytes:
 class Sample:
     """The result of a run. ``latencies`` in seconds, one per request; ``cpu`` in seconds."""
 
-    items: int  # JSON-RPC calls in one request
+    items: int  # JSON-RPC calls per request
     latencies: list[float] = field(default_factory=list)
     seconds: float = 0.0
     cpu: float = 0.0
@@ -72,18 +72,18 @@ class Sample:
         return self.cpu / self.calls if self.calls else 0.0
 
     def quantile(self, share: float) -> float:
-        """Returns the latency that ``share`` of the requests do not exceed; 0 without any."""
+        """Returns the latency that ``share`` of the requests do not exceed; 0 without requests."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a process, all its threads, to the nanosecond."""
+    """Returns the CPU seconds of all threads of a process."""
     return time.clock_gettime((~pid << 3) | CPU_CLOCK)
 
 
 class Connection:
-    """A socket and the answer for which it waits."""
+    """A socket and the response that it waits for."""
 
     def __init__(self, port: int, address: str | None = None) -> None:
         source = None if address is None else (address, 0)
@@ -94,12 +94,12 @@ class Connection:
         self.missing = 0
 
     def send(self, request: bytes) -> None:
-        """Send a request; the server must take it without reading of ours in between."""
+        """Sends a request. The server must accept all of it before it responds."""
         self.started = time.perf_counter()
         self.socket.sendall(request)
 
     def receive(self) -> bytes | None:
-        """Read from the socket; the whole answer once it is complete."""
+        """Reads from the socket. Returns the response when it is complete, else None."""
         data = self.socket.recv(RECEIVED_AT_ONCE)
         if not data:
             raise LoadError("the server closed a connection")
@@ -115,7 +115,7 @@ class Connection:
 
 
 def size_of(data: bytes) -> int:
-    """Bytes of the answer that begins with ``data``, its head included."""
+    """Returns the size of the response that begins with ``data``, with its header."""
     end = data.find(b"\r\n\r\n")
     found = _LENGTH.search(data, 0, end + 2)
     if end < 0 or found is None:
@@ -124,7 +124,9 @@ def size_of(data: bytes) -> int:
 
 
 def summary(samples: Sequence[Sample]) -> dict[str, float]:
-    """Medians of the rounds: microseconds, and calls per second; the sum of the failures."""
+    """Returns medians of the rounds in microseconds and calls per second, and the number of
+    failures.
+    """
     figures = {
         "cpu_us": [s.cpu_per_call * MICRO for s in samples],
         "per_second": [s.rate for s in samples],
@@ -136,7 +138,7 @@ def summary(samples: Sequence[Sample]) -> dict[str, float]:
 
 
 class Load:
-    """Connections to one server that are kept for many runs."""
+    """Connections to one server, used for many runs."""
 
     def __init__(self, port: int, pid: int, connections: int) -> None:
         self.pid = pid
@@ -154,7 +156,7 @@ class Load:
             connection.socket.close()
 
     def cpu(self) -> float:
-        """CPU seconds that the server has used so far."""
+        """Returns the CPU seconds that the server has used."""
         return cpu_seconds(self.pid)
 
     def run(
@@ -165,9 +167,9 @@ class Load:
         seconds: float | None = None,
         may_fail: bool = False,
     ) -> Sample:
-        """Send ``requests`` (see `http`) over and over for so long, or each of them once.
+        """Sends ``requests`` (see `http`) repeatedly for ``seconds``, or each of them once.
 
-        ``may_fail``: errors of JSON-RPC in answers are none of the load.
+        ``may_fail``: JSON-RPC errors do not count as failures.
         """
         sample = Sample(items)
         source = iter(requests) if seconds is None else cycle(requests)

@@ -1,7 +1,7 @@
-"""eth_getLogs in the process, over a million logs.
+"""Measures eth_getLogs in this process, over a million logs.
 
-There are 2,000 blocks with 500 transfers of tokens each, and so many holders that the blooms of the
-blocks are nearly full: it is the index of values that must find the logs.
+There are 2,000 blocks with 500 token transfers each. Because of the number of holders, the bloom
+filters of the blocks are nearly full, so only the log index can narrow the search.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MILLI: Final = 1e3
 MICRO: Final = 1e6
 
 BLOCKS: Final = 2_000
-LOGS: Final = 500  # of a block
-PATTERNS: Final = 40  # different contents of blocks, taken in turn
+LOGS: Final = 500  # logs per block
+PATTERNS: Final = 40  # different block contents, repeated in rotation
 TOKENS: Final = 50
 HOLDERS: Final = 5_000
-RARE_PATTERNS: Final = 4  # which hold one log of the rare token: 200 in all
-PLENTY: Final = 10**12  # no limit: it is the whole that is measured
-LIMIT: Final = 20_000  # logs of an answer of the node
-PART: Final = LIMIT // LOGS  # blocks
+RARE_PATTERNS: Final = 4  # patterns with one log of the rare token: 200 logs in all
+PLENTY: Final = 10**12  # effectively no limit on the size of a result
+LIMIT: Final = 20_000  # the node's limit of logs per result
+PART: Final = LIMIT // LOGS  # blocks per query
 ROUNDS: Final = 15
 LIMITS: Final = {"none": 2.0, "200 by address": 5.0, "200 by address and topic": 5.0}  # ms
 TRANSFER: Final = keccak256(b"Transfer(address,address,uint256)")
@@ -42,12 +42,12 @@ UNKNOWN: Final = keccak256(b"nobody's token")[:20]
 
 
 def account_word(number: int) -> bytes:
-    """Returns a holder as a topic."""
+    """Returns a holder's address as a topic."""
     return bytes(12) + keccak256(word(number))[:20]
 
 
 def pattern(number: int) -> tuple[Receipt, bytes]:
-    """Returns the logs of a block in one receipt, and their bloom."""
+    """Returns the logs of a block in one receipt, and their bloom filter."""
     logs = [
         Log(
             keccak256(word((number * 7 + at) % TOKENS))[:20],
@@ -77,13 +77,13 @@ def pattern(number: int) -> tuple[Receipt, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """The part of a transaction that logs show."""
+    """The attributes of a transaction that the log index reads."""
 
     hash: bytes
 
 
 class Filled:
-    """A chain of such blocks."""
+    """A chain of these blocks."""
 
     def __init__(self, count: int) -> None:
         patterns = [pattern(number) for number in range(PATTERNS)]
@@ -98,30 +98,30 @@ class Filled:
 
     @property
     def genesis(self) -> Block:
-        """The first block."""
+        """Returns the first block."""
         return self.blocks[0]
 
     @property
     def head(self) -> Block:
-        """The last block."""
+        """Returns the last block."""
         return self.blocks[-1]
 
     def block_by_number(self, number: int) -> Block | None:
-        """Returns the block of this number, or None."""
+        """Returns the block with this number, or None."""
         return self.blocks[number] if 0 <= number < len(self.blocks) else None
 
     def canonical_hash(self, number: int) -> bytes | None:
-        """Its hash, or None."""
+        """Returns the hash of the block with this number, or None."""
         block = self.block_by_number(number)
         return None if block is None else block.hash
 
     def receipts_of(self, block_hash: bytes) -> tuple[Receipt, ...]:
-        """Its receipts."""
+        """Returns the receipts of a block."""
         return self.receipts[block_hash]
 
 
 def texts(index: LogIndex, query: LogQuery, first: int, last: int, limit: int) -> tuple[int, int]:
-    """Ask as eth_getLogs does; how many logs there were, and bytes of text."""
+    """Queries as eth_getLogs does. Returns the number of logs, and the bytes of JSON text."""
     text = LogWriter(query, max_count=limit, max_size=PLENTY)
     for blocks in index.blocks(first, last, query):
         text.add(blocks)
@@ -131,7 +131,7 @@ def texts(index: LogIndex, query: LogQuery, first: int, last: int, limit: int) -
 
 
 def all_in_parts(index: LogIndex, query: LogQuery, blocks: int) -> tuple[int, int]:
-    """Returns all logs, in answers as large as one may be by default."""
+    """Reads all logs in results of the default maximum size."""
     count = size = 0
     for first in range(1, blocks + 1, PART):
         found = texts(index, query, first, first + PART - 1, PLENTY)
@@ -150,12 +150,12 @@ def best(run: Callable[[], object], rounds: int) -> float:
 
 
 def measure(blocks: int = BLOCKS, rounds: int = ROUNDS) -> dict[str, float]:
-    """Returns the times in milliseconds over all blocks, and the size of the index."""
+    """Returns the milliseconds of queries over all blocks, and the size of the index."""
     chain = Filled(blocks)
     index = LogIndex(chain, LogLimits(size=PLENTY))
     started = time.thread_time()
     for _ in index.blocks(1, blocks, LogQuery()):
-        pass  # packed when first asked for
+        pass  # the first query packs the index
     packing = time.thread_time() - started
     queries = {
         "none": LogQuery([UNKNOWN], [[TRANSFER]]),
@@ -178,14 +178,14 @@ def measure(blocks: int = BLOCKS, rounds: int = ROUNDS) -> dict[str, float]:
 
 
 def bloom_speed(count: int = 100_000) -> float:
-    """Returns how fast blooms are scanned that are half full, by their size."""
+    """Returns the speed of scanning half-full bloom filters, by their size."""
     blooms = os.urandom(count * BLOOM_SIZE)
     scan = LogQuery([UNKNOWN], [[TRANSFER]]).blooms.scan
     return len(blooms) / best(lambda: scan(blooms), 5) / 1e6
 
 
 def aims(found: dict[str, float]) -> list[dict[str, object]]:
-    """Returns the aims and the measured values."""
+    """Returns the aims with the measured values."""
     return [
         aim(f"a million logs, {name}", "ms", limit, found[name]) for name, limit in LIMITS.items()
     ]

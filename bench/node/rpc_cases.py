@@ -1,4 +1,4 @@
-"""The requests that are sent to both nodes, and a node with the content that they read."""
+"""The requests that are sent to both nodes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from fastevm.rpc_client.messages import request_body
 
 MANY: Final = 16  # connections
 BATCH: Final = 100  # calls in one request
-TURN_SECONDS: Final = 0.05  # of a case under full load
-VARIANTS: Final = 32  # different requests of a case, taken in turn
+TURN_SECONDS: Final = 0.05  # per case under full load
+VARIANTS: Final = 32  # different requests per case, used in rotation
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """A method with different params for each variant.
 
-    ``limit``: the largest share of anvil's CPU time that a single call may take; None: no aim.
-    ``batched``: whether it is also measured in batches. ``same``: both nodes must answer alike.
+    ``limit``: the largest accepted CPU time of a call, as a share of anvil's; None: no aim.
+    ``batched``: also measured in batches. ``same``: both nodes must return equal results.
     """
 
     name: str
@@ -40,12 +40,12 @@ ACCOUNTS: Final = tuple(account.address for account in dev_accounts(10))
 
 
 def account(number: int) -> str:
-    """Returns the development accounts in turn."""
+    """Returns a development account; numbers repeat."""
     return shown(ACCOUNTS[number % len(ACCOUNTS)])
 
 
 def token_transfer(content: Content, number: int) -> dict[str, str]:
-    """Returns a call that moves some of the token to a new address."""
+    """Returns a call that transfers some of the token to a new address."""
     data = transfer(word(1_000_000 + number)[12:], 1_000)
     return {"from": account(number), "to": content.token, "data": shown(data)}
 
@@ -57,7 +57,9 @@ def balance_of(content: Content, number: int) -> dict[str, str]:
 
 
 def simulation(content: Content, number: int, blocks: int, calls: int) -> list[Any]:
-    """Returns a payload of so many blocks with so many transfers each."""
+    """Returns an eth_simulateV1 payload with this number of blocks, each with this number of
+    transfers.
+    """
     made = [
         {"calls": [token_transfer(content, number * calls + j) for j in range(calls)]}
         for _ in range(blocks)
@@ -66,7 +68,7 @@ def simulation(content: Content, number: int, blocks: int, calls: int) -> list[A
 
 
 def transaction(content: Content, number: int) -> list[Any]:
-    """Returns the hash of one of the mined transfers."""
+    """Returns params with the hash of one of the mined transfers."""
     return [content.transactions[number % len(content.transactions)]]
 
 
@@ -105,7 +107,7 @@ MODES: Final[tuple[Mode, ...]] = (
 
 
 def requests_of(case: Case, content: Content, items: int) -> list[bytes]:
-    """Returns the requests of a case, as bytes for the socket."""
+    """Returns the requests of a case as bytes for the socket."""
     bodies = [
         request_body(case.method, case.params(content, number), number)
         for number in range(max(items, VARIANTS))
@@ -127,7 +129,7 @@ class Side:
         self.requests: dict[tuple[str, int], list[bytes]] = {}
 
     def run(self, case: Case, mode: Mode, seconds: float) -> Sample:
-        """One turn of a case."""
+        """Sends the requests of a case for ``seconds``."""
         _, connections, items = mode
         key = case.name, items
         if key not in self.requests:
@@ -135,11 +137,11 @@ class Side:
         return self.loads[connections].run(self.requests[key], items=items, seconds=seconds)
 
     def answer(self, case: Case) -> Any:
-        """Returns the node's answer to the first request of a case."""
+        """Returns the node's result for the first request of a case."""
         return self.client.call(case.method, *case.params(self.content, 0))
 
     def close(self) -> None:
-        """Close the connections and end the node."""
+        """Closes the connections and stops the node."""
         for load in self.loads.values():
             load.close()
         self.client.close()
@@ -148,7 +150,7 @@ class Side:
 
 @contextmanager
 def sides(progress: Callable[[str], None], peers: bool = True) -> Iterator[list[Side]]:
-    """Provides both nodes, or this one alone where anvil cannot be had."""
+    """Provides both nodes, or only this one if anvil is not available."""
     opened = [Side(start_fastevm())]
     try:
         if peers:
@@ -168,7 +170,7 @@ def modes_of(case: Case) -> tuple[Mode, ...]:
 
 
 def turns(side: Side) -> Iterator[Sample]:
-    """Yields every case in every mode, each for a moment."""
+    """Runs every case in every mode, each for a moment."""
     for case in CASES:
         for mode in modes_of(case):
             yield side.run(case, mode, TURN_SECONDS)

@@ -1,7 +1,8 @@
-"""Transactions per second: accepted by eth_sendRawTransaction, and seen in canonical blocks.
+"""Measures transactions per second: accepted by eth_sendRawTransaction, and included in canonical
+blocks.
 
-Transfers of one wei by many senders, signed beforehand, as fast as the node answers; the run
-ends when the last one is in a block. Each node makes blocks by the same clock.
+Many senders transfer one wei each, signed beforehand, as fast as the node responds. The run ends
+when the last one is in a block. Both nodes have the same block time.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ SENDERS: Final = 256
 FUNDS: Final = 10**18
 CONNECTIONS: Final = 16
 BATCH: Final = 100
-LOOK_EVERY: Final = 0.01  # seconds
+LOOK_EVERY: Final = 0.01  # seconds between polls
 INCLUSION_SECONDS: Final = 60.0
 MICRO: Final = 1e6
 ROUNDS: Final = 3
-COUNT: Final = 12_288  # transactions of a round
+COUNT: Final = 12_288  # transactions per round
 QUICK_COUNT: Final = 1_024
 MODES: Final = (("single", 1), (f"batches of {BATCH}", BATCH))
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """A key of the benchmark's own."""
+    """A private key that only this benchmark uses."""
 
     key: bytes
     address: bytes
 
 
 def senders() -> list[Sender]:
-    """Accounts that no other code uses."""
+    """Returns accounts that no other code uses."""
     keys = [keccak256(b"sender" + number.to_bytes(4, "big")) for number in range(SENDERS)]
     found = []
     for key in keys:
@@ -54,7 +55,7 @@ def senders() -> list[Sender]:
 
 
 class Sending:
-    """One node that takes transactions, with the nonces of its senders."""
+    """A node that accepts transactions, with the nonces of its senders."""
 
     def __init__(self, node: ComparedNode) -> None:
         self.node = node
@@ -67,7 +68,7 @@ class Sending:
         node.settle()
 
     def fund(self) -> None:
-        """Give each sender ether."""
+        """Gives each sender ether."""
         accounts = dev_accounts(10)
         nonces = [
             int(self.client.call("eth_getTransactionCount", shown(a.address), "latest"), 16)
@@ -84,11 +85,11 @@ class Sending:
         wait_for(lambda: self.balance(self.senders[-1].address) == FUNDS, WAIT_SECONDS)
 
     def balance(self, address: bytes) -> int:
-        """In canonical blocks."""
+        """Returns the balance of an account in canonical blocks."""
         return int(self.client.call("eth_getBalance", shown(address), "latest"), 16)
 
     def transfers(self, count: int, target: bytes) -> list[Transaction]:
-        """Returns the next transactions, from all senders in turn."""
+        """Returns the next transactions, of all senders in rotation."""
         first, self.sent = self.sent, self.sent + count
         return [
             signed(self.senders[i % SENDERS].key, i // SENDERS, to=target, value=1)
@@ -96,7 +97,9 @@ class Sending:
         ]
 
     def run(self, count: int, items: int) -> dict[str, float]:
-        """Sends transactions. Returns accepted and included ones per second, and CPU for each."""
+        """Sends transactions. Returns accepted and included ones per second, and the CPU time of
+        each.
+        """
         self.rounds += 1
         target = keccak256(b"target" + self.rounds.to_bytes(4, "big"))[:20]
         bodies = [
@@ -123,14 +126,14 @@ class Sending:
         }
 
     def close(self) -> None:
-        """End the node."""
+        """Stops the node."""
         self.load.close()
         self.client.close()
         self.node.stop()
 
 
 def wait_for(happened: Callable[[], bool], seconds: float) -> None:
-    """Waits until a condition holds. LoadError after ``seconds``."""
+    """Waits until a condition holds. Raises LoadError after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:
@@ -142,7 +145,7 @@ Found = dict[str, dict[str, dict[str, float]]]  # mode -> node -> figures
 
 
 def measure(progress: Callable[[str], None], quick: bool = False) -> Found:
-    """Returns both nodes in turns; medians of the rounds."""
+    """Measures both nodes alternately. Returns medians of the rounds."""
     opened = [Sending(start_fastevm())]
     try:
         try:
@@ -168,7 +171,7 @@ def measure(progress: Callable[[str], None], quick: bool = False) -> Found:
 
 
 def aims(found: Found) -> list[dict[str, object]]:
-    """Accepted at least as many, included at least three times as many, by CPU."""
+    """Returns the aims, by CPU time: as many accepted as on anvil, three times as many included."""
     rows = []
     for mode, by_node in found.items():
         if "anvil" not in by_node:
@@ -181,7 +184,7 @@ def aims(found: Found) -> list[dict[str, object]]:
 
 
 def table(found: Found) -> str:
-    """Returns the figures as text."""
+    """Formats the figures as text."""
     lines = [f"{'transactions':40}{'cpu us':>10}{'anvil':>10}{'per s':>10}{'anvil':>10}"]
     for mode, by_node in found.items():
         for what in ("accepted", "included"):

@@ -1,7 +1,7 @@
-"""The node's storage beside RocksDB, LMDB and SQLite: speed, memory, start, damage, kills.
+"""Compares the node's storage with RocksDB, LMDB and SQLite: speed, memory, start, damage, kills.
 
-Every engine stores the same blocks with their receipts and finds them by number and by the hashes
-of blocks and transactions. `python -m fastevm.bench.node.storage` needs the packages rocksdict and
+Every engine stores the same blocks with their receipts, and finds them by number and by hashes of
+blocks and transactions. `python -m fastevm.bench.node.storage` needs the packages rocksdict and
 lmdb.
 """
 
@@ -38,17 +38,17 @@ from fastevm.core.execution.types import Block, Header, Log, Receipt
 MODULE: Final = "fastevm.bench.node.storage"
 MICRO: Final = 1e6
 MIB: Final = 2**20
-TRANSACTIONS: Final = 20  # of a block
+TRANSACTIONS: Final = 20  # transactions per block
 SLICE_BYTES: Final = 2_000
 READS: Final = 2_000
-SYNCED: Final = 100  # blocks that are written with a wait for the disk
+SYNCED: Final = 100  # blocks written with fsync
 DAMAGES: Final = 60
 KILLS: Final = 50
-LOCATION: Final = struct.Struct(">QI")  # number of a block, index of a transaction
+LOCATION: Final = struct.Struct(">QI")  # block number, transaction index
 
 
 class Stored(Protocol):
-    """An engine with an open directory. ``locate``: number and index by any hash."""
+    """An engine with an open directory. ``locate`` returns block number and index for a hash."""
 
     def put(self, number: int, block: Block, payload: bytes) -> None: ...
     def put_slice(self, payload: bytes) -> None: ...
@@ -59,7 +59,7 @@ class Stored(Protocol):
 
 
 class Ours:
-    """Record files and the archive; the index is made from the journal at every start."""
+    """Our record files and archive. The index is rebuilt from the journal at every start."""
 
     def __init__(self, path: Path) -> None:
         path.mkdir(exist_ok=True)
@@ -174,7 +174,7 @@ class Lightning:
 
 
 class Sqlite:
-    """SQLite with a write-ahead log; a block is one transaction."""
+    """SQLite with a write-ahead log and one transaction per block."""
 
     def __init__(self, path: Path) -> None:
         path.mkdir(exist_ok=True)
@@ -218,7 +218,7 @@ ENGINES: Final[dict[str, Callable[[Path], Stored]]] = {
 
 
 def rows(number: int, block: Block, payload: bytes) -> list[tuple[bytes, bytes]]:
-    """Returns the keys and values of a block in a store of keys and values."""
+    """Returns the keys and values of a block in a key-value store."""
     found = [(b"b" + number.to_bytes(8, "big"), payload)]
     found.append((b"h" + block.hash, LOCATION.pack(number, 2**24 - 1)))
     for index, transaction in enumerate(block.transactions):
@@ -227,13 +227,13 @@ def rows(number: int, block: Block, payload: bytes) -> list[tuple[bytes, bytes]]
 
 
 def chain(count: int) -> Iterator[tuple[int, Block, bytes]]:
-    """Blocks of transfers with one log each, as the node stores them."""
+    """Yields blocks of transfers with one log each, in the format of the node's storage."""
     parent, nonce = bytes(32), 0
     for number in range(1, count + 1):
         transactions = []
         for _ in range(TRANSACTIONS):
             nonce += 1
-            # any signature will do: the sender is never recovered
+            # any signature will do, as the sender is never recovered
             transactions.append(
                 Transaction.build(
                     type=2, chain_id=1, nonce=nonce, gas_limit=60_000, to=bytes(20), value=nonce,
@@ -256,7 +256,7 @@ def receipt(number: int) -> Receipt:
 
 
 def timed(action: Callable[..., Any], *arguments: Any) -> float:
-    """Microseconds of CPU of one call, which other load on the machine changes least."""
+    """Returns microseconds of CPU time for one call. CPU time depends little on other processes."""
     started = time.thread_time()
     action(*arguments)
     return (time.thread_time() - started) * MICRO
@@ -269,13 +269,13 @@ def by_hash(store: Stored, key: bytes) -> bytes | None:
 
 
 def resident() -> float:
-    """MiB in memory."""
+    """Returns resident memory in MiB."""
     fields = Path("/proc/self/statm").read_text().split()
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") / MIB
 
 
 def measure(name: str, path: Path, blocks: int) -> dict[str, float]:
-    """Returns the speed of one engine in microseconds, its memory and its files in MiB."""
+    """Returns the speed of one engine in microseconds, and its memory and file sizes in MiB."""
     sample, rng = [], random.Random(1)
     gc.collect()
     before, store = resident(), ENGINES[name](path)
@@ -321,14 +321,11 @@ def measure(name: str, path: Path, blocks: int) -> dict[str, float]:
     }
 
 
-# --- damage ---------------------------------------------------------------------------------------
-
-
 def damage(name: str, blocks: int) -> dict[str, int]:
-    """Counts the effects of one flipped bit at a random place of the largest file.
+    """Flips one random bit of the largest file in each trial and counts the effects.
 
-    "stops": the engine is not opened, or reading reports the damaged block. "lost": blocks are
-    missing without an error. "wrong": a block is read with other content.
+    "stops": the engine does not open, or reading the damaged block raises an error. "lost": blocks
+    are missing without an error. "wrong": a block has other content.
     """
     rng, tally = random.Random(2), dict.fromkeys(("stops", "harmless", "lost", "wrong"), 0)
     expected = {number: payload for number, _, payload in chain(blocks)}
@@ -349,7 +346,7 @@ def damage(name: str, blocks: int) -> dict[str, int]:
 
 
 def flip(path: Path, rng: random.Random) -> None:
-    """Flip one bit of a part of a file that is not empty."""
+    """Flips one random bit of a file that is not empty."""
     data = bytearray(path.read_bytes())
     place = rng.randrange(len(data))
     while not any(data[place : place + 16]):
@@ -359,8 +356,8 @@ def flip(path: Path, rng: random.Random) -> None:
 
 
 def outcome(name: str, path: Path, expected: dict[int, bytes]) -> str:
-    """Returns the effect of a damaged directory on a reader, in a separate process because it may
-    crash.
+    """Reads a damaged directory in a separate process, as the reader may crash. Returns the
+    effect.
     """
     command = [sys.executable, "-m", MODULE, "--read", name, str(path)]
     found = subprocess.run(
@@ -375,7 +372,7 @@ def digests(expected: dict[int, bytes]) -> dict[int, str]:
 
 
 def compare(name: str, path: Path, expected: dict[str, str]) -> str:
-    """Read all blocks; any error is a stop."""
+    """Reads all blocks. Any error counts as "stops"."""
     store = ENGINES[name](path)
     for number, digest in expected.items():
         found = store.get(int(number))
@@ -386,11 +383,8 @@ def compare(name: str, path: Path, expected: dict[str, str]) -> str:
     return "harmless"
 
 
-# --- kills ----------------------------------------------------------------------------------------
-
-
 def write_until_killed(name: str, path: str, pipe: Any) -> None:
-    """Write blocks and say so after each."""
+    """Writes blocks and reports each one through the pipe."""
     store = ENGINES[name](Path(path))
     for number, block, payload in chain(100_000):
         store.put(number, block, payload)
@@ -398,8 +392,8 @@ def write_until_killed(name: str, path: str, pipe: Any) -> None:
 
 
 def killed(name: str) -> int:
-    """Returns how often a block that was written is missing after ``kill -9`` at a random
-    moment.
+    """Kills writers with SIGKILL at random moments. Returns how often a reported block was
+    missing.
     """
     rng, missing = random.Random(3), 0
     context = multiprocessing.get_context("fork")
@@ -423,7 +417,7 @@ def killed(name: str) -> int:
 
 
 def main() -> None:
-    """Print a table of all engines."""
+    """Prints a table of all engines."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--blocks", type=int, default=5_000)
     parser.add_argument("--engines", nargs="*", default=list(ENGINES))
@@ -433,8 +427,8 @@ def main() -> None:
     if arguments.read:
         expected = json.load(sys.stdin)
         print(compare(arguments.read[0], Path(arguments.read[1]), expected))
-        os._exit(0)  # an engine on damaged files may hang when it is closed
-    if len(arguments.engines) > 1:  # each in a separate process, so that memory can be compared
+        os._exit(0)  # an engine with damaged files may hang at close
+    if len(arguments.engines) > 1:  # separate processes, so that memory can be compared
         for name in arguments.engines:
             options = ["--blocks", str(arguments.blocks), "--engines", name]
             options += ["--speed"] if arguments.speed else []

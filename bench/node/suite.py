@@ -1,4 +1,4 @@
-"""``fastevm bench --node``: everything that is measured of the node, as one document."""
+"""``fastevm bench --node``: makes all measurements of the node and returns one document."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ STARTS: Final = 5
 MEGABYTE: Final = 2**20
 CADENCE_SECONDS: Final = 60.0
 QUICK_BUNDLES: Final = 2_000
-START_AIM: Final = 0.5  # seconds to the first answer
-MEMORY_AIM: Final = 80.0  # megabytes then
+START_AIM: Final = 0.5  # seconds to the first response
+MEMORY_AIM: Final = 80.0  # megabytes after the first response
 
 Progress = Callable[[str], None]
 
 
 def measure(progress: Progress, quick: bool = False) -> dict[str, Any]:
-    """Returns all figures with their circumstances and aims."""
+    """Returns all figures with the machine and the aims."""
     found: dict[str, Any] = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
@@ -52,7 +52,7 @@ def measure(progress: Progress, quick: bool = False) -> dict[str, Any]:
 
 
 def starts(progress: Progress, count: int) -> dict[str, dict[str, Any]]:
-    """Seconds to the first answer and megabytes then, medians, for each node."""
+    """Returns for each node the median seconds to its first response, and its megabytes then."""
     rows: dict[str, list[ComparedNode]] = {}
     for number in range(count):
         progress(f"start {number + 1} of {count}")
@@ -79,7 +79,7 @@ def starts(progress: Progress, count: int) -> dict[str, dict[str, Any]]:
 
 
 def start_aims(found: dict[str, dict[str, Any]]) -> list[dict[str, object]]:
-    """Of this node alone."""
+    """Returns the aims for this node's start."""
     own = found["fastevm"]
     return [
         aim("start to first answer", "s", START_AIM, own["seconds"]),
@@ -88,13 +88,13 @@ def start_aims(found: dict[str, dict[str, Any]]) -> list[dict[str, object]]:
 
 
 def simulations(progress: Progress, quick: bool) -> dict[str, Any]:
-    """What `bench.simulate` finds."""
+    """Returns the figures of `bench.simulate`."""
     progress("simulations in the process")
     return simulate.measure(bundles=QUICK_BUNDLES, rounds=1) if quick else simulate.measure()
 
 
 def cadence(progress: Progress) -> dict[str, Any]:
-    """What `bench.cadence` finds, in a separate process."""
+    """Runs `bench.cadence` in a separate process and returns its figures."""
     progress("cadence under load")
     command = [sys.executable, "-m", "fastevm.bench.cadence", "--seconds", str(CADENCE_SECONDS)]
     done = subprocess.run(
@@ -108,7 +108,7 @@ def cadence(progress: Progress) -> dict[str, Any]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """Returns the figures as text."""
+    """Formats the figures as text."""
     lines = [
         f"{name:12}{row['seconds']:8.3f} s to the first answer{row['megabytes']:8.1f} MB"
         for name, row in found["start"].items()

@@ -1,4 +1,4 @@
-"""Builds the peers in Go and Rust that are missing.
+"""Builds the missing peers in Go and Rust.
 
     python -m fastevm.bench.peers [geth] [evm] [on-geth] [on-revm]
 
@@ -16,7 +16,7 @@ from fastevm.bench.peers.compiled import PROGRAMS, NotBuilt
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Builds the named programs, all without names."""
+    """Builds the named programs, or all without names."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.peers", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROGRAMS))

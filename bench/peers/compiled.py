@@ -1,7 +1,8 @@
-"""Peers in Go and Rust: geth with its tool `evm`, and small programs of ours over geth and revm.
+"""Peers in Go and Rust: geth with its tool `evm`, and our small programs that use geth and revm.
 
-Each is built once into a folder outside the clone, `FASTEVM_PEER_CACHE` or ~/.cache/fastevm/peers.
-Its name there has the version, or a digest of our sources, so that a change builds it again.
+Each is built once into a folder outside the repository, `FASTEVM_PEER_CACHE` or
+~/.cache/fastevm/peers. File names contain the version or a digest of our sources, so a change
+causes a new build.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ HERE: Final = Path(__file__).parent
 GETH: Final = "github.com/ethereum/go-ethereum"
 GETH_VERSION: Final = "1.17.10"
 TOOLCHAINS: Final = {"go": "Go", "cargo": "Rust"}  # command -> what to install
-SHOWN_OUTPUT: Final = 2000  # characters of a failed build
+SHOWN_OUTPUT: Final = 2000  # last characters of a failed build's output
 
 
 class NotBuilt(Exception):
-    """A program is not built, or cannot be built here."""
+    """A program that is not built, or cannot be built here."""
 
 
 def cache() -> Path:
@@ -34,7 +35,7 @@ def cache() -> Path:
 
 
 def digest(folder: Path) -> str:
-    """Twelve hex digits that change with the sources of a program."""
+    """Returns twelve hex digits of a hash of a program's sources."""
     found = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -44,10 +45,10 @@ def digest(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A program to build with a toolchain: a published command, or the sources of a folder."""
+    """A program to build: a published Go command, or the sources in a folder."""
 
     name: str
-    toolchain: str  # the command that builds it
+    toolchain: str  # the command of the toolchain
     command: str = ""  # of a Go module
     folder: str = ""  # of our sources, beside this file
 
@@ -58,7 +59,7 @@ class Compiled:
 
     @property
     def path(self) -> Path:
-        """Where the built program is, or will be."""
+        """The path of the built program, which may be missing."""
         version = digest(self.sources) if self.folder else GETH_VERSION
         return cache() / f"{self.name}-{version}" / self.name
 
@@ -89,14 +90,14 @@ class Compiled:
             else:
                 self.build_with_go(target)
             path.parent.mkdir(exist_ok=True)
-            (target / self.name).replace(path)  # two builders may meet here
+            (target / self.name).replace(path)  # two builds may run at the same time
         finally:
             shutil.rmtree(target, ignore_errors=True)
         return path
 
     def build_with_go(self, target: Path) -> None:
         if self.command:
-            # GOBIN takes the command under its own name, which is that of the program.
+            # GOBIN installs the command under its own name, which is also the program's name.
             run(["go", "install", self.command], HERE, GOBIN=str(target), GOFLAGS="")
         else:
             run(["go", "build", "-o", str(target / self.name), "."], self.sources, GOFLAGS="")

@@ -1,4 +1,4 @@
-"""Cases on py-evm: a message applied to a state, and back to the snapshot after it."""
+"""Runs cases on py-evm: applies a message to a state, then reverts to the snapshot before it."""
 
 from importlib.metadata import version as installed
 from typing import Any
@@ -19,7 +19,7 @@ def version() -> str:
 
 
 def state_of(env: "dict[str, Any]") -> Any:
-    """Returns an empty state in the block that the case file describes."""
+    """Returns an empty state in the block of the case file."""
     machine = MACHINES[env.get("fork", "cancun")]
     context = ExecutionContext(
         coinbase=bytes(20),
@@ -37,7 +37,7 @@ def state_of(env: "dict[str, Any]") -> Any:
 
 
 class Program:
-    """One prepared case; caller, recipient and coinbase are warmed before every run."""
+    """A prepared case. Caller, recipient and coinbase are made warm before every run."""
 
     def __init__(self, env: "dict[str, Any]", case: "dict[str, Any]", slow: bool) -> None:
         self.state = state_of(env)
@@ -48,13 +48,13 @@ class Program:
             self.state.set_code(address, data(account.get("code")))
             for slot, value in storage(account).items():
                 self.state.set_storage(address, slot, value)
-        self.state.lock_changes()  # what was put in is the original value from here on
+        self.state.lock_changes()  # values set so far become the original values
         self.caller, self.to = data(case["caller"]), data(case["to"])
         self.payload, self.gas = call_of(case, slow)
         self.code = self.state.get_code(self.to)
 
     def apply(self) -> Any:
-        """Apply the message and forget what it changed."""
+        """Applies the message and reverts its changes."""
         state = self.state
         snapshot = state.snapshot()
         for address in (self.caller, self.to, bytes(20)):
@@ -68,7 +68,7 @@ class Program:
     run = apply
 
     def outcome(self) -> "dict[str, Any]":
-        """Run once and say what came out."""
+        """Runs once and returns the outcome."""
         found = self.apply()
         return outcome(self.gas - found.get_gas_remaining(), found.output, found.is_success)
 

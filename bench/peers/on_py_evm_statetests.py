@@ -1,4 +1,4 @@
-"""Official state tests on py-evm: the state, the transaction and the root, with their times."""
+"""Runs official state tests on py-evm and returns roots and times."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def version() -> str:
 
 
 def make_room() -> None:
-    """Start over with a stack that 1024 nested calls fit into: each is several frames here."""
+    """Restarts with a larger stack, as each of 1024 nested calls needs several Python frames."""
     sys.setrecursionlimit(DEEP)
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     if soft != resource.RLIM_INFINITY and soft < STACK_BYTES:
@@ -60,12 +60,12 @@ def make_room() -> None:
 
 
 def number(text: "str | None") -> int:
-    """Returns a number of a test file."""
+    """Parses a number of a test file."""
     return int((text or "0x0").removeprefix("0x") or "0", 16)
 
 
 def context_of(env: "dict[str, Any]", chain_id: int) -> ExecutionContext:
-    """Returns the block around the transaction."""
+    """Returns the block of the transaction."""
     block = number(env["currentNumber"])
     first = max(0, block - ANCESTORS)
     return ExecutionContext(
@@ -83,7 +83,7 @@ def context_of(env: "dict[str, Any]", chain_id: int) -> ExecutionContext:
 
 
 def state_of(machine: Any, test: "dict[str, Any]") -> Any:
-    """Returns the state before, in its block."""
+    """Returns the pre-state in its block."""
     chain_id = number((test.get("config") or {}).get("chainid", "0x1"))
     context = context_of(test["env"], chain_id)
     state = machine.get_state_class()(AtomicDB(), context, BLANK_NODE_HASH)
@@ -99,9 +99,7 @@ def state_of(machine: Any, test: "dict[str, Any]") -> Any:
 
 
 def transaction_of(machine: Any, test: "dict[str, Any]", entry: "dict[str, Any]") -> Any:
-    """Returns the signed transaction; where the file has only its fields and a key, it is signed
-    here.
-    """
+    """Returns the signed transaction, or signs its fields with the key in the file."""
     builder = machine.get_transaction_builder()
     if "txbytes" in entry:
         return builder.decode(data(entry["txbytes"]))
@@ -118,7 +116,9 @@ def transaction_of(machine: Any, test: "dict[str, Any]", entry: "dict[str, Any]"
 
 
 def root_after(machine: Any, state: Any, test: "dict[str, Any]", entry: "dict[str, Any]") -> bytes:
-    """Returns the root after the transaction, or after its refusal; the coinbase is touched."""
+    """Returns the root after the transaction or its refusal. The coinbase is touched in
+    both cases.
+    """
     try:
         transaction = transaction_of(machine, test, entry)
         state.lock_changes()
@@ -157,7 +157,7 @@ def give_up(*_: object) -> None:
 def guarded(
     run: "Callable[[], tuple[str, float, float]]", limit: float
 ) -> "tuple[str, float, float]":
-    """Returns a case that ends within its time on the processor, whatever it does."""
+    """Runs a case and stops it after ``limit`` CPU seconds."""
     signal.setitimer(signal.ITIMER_PROF, limit)
     try:
         return run()
@@ -170,7 +170,7 @@ def guarded(
 
 
 def answer(request: "dict[str, Any]") -> "dict[str, Any]":
-    """Carry out one request: ``hello``, or ``run`` for cases of one file."""
+    """Handles a request: ``hello``, or ``run`` for cases of one file."""
     if request["do"] == "hello":
         return {"version": version()}
     started = time.thread_time()

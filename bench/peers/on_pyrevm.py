@@ -1,4 +1,4 @@
-"""Cases on pyrevm: a message call, and back to the snapshot after it."""
+"""Runs cases on pyrevm: a message call, then a revert to the snapshot before it."""
 
 from importlib.metadata import version as installed
 from typing import Any
@@ -7,7 +7,7 @@ import pyrevm
 from protocol import call_of, data, number, outcome, storage
 
 CALL_INTRINSIC_GAS = 21_000
-DATA_GAS = (4, 16)  # of a zero byte and of another
+DATA_GAS = (4, 16)  # gas of a zero byte and of another byte
 
 
 def version() -> str:
@@ -16,7 +16,7 @@ def version() -> str:
 
 
 def environment(env: "dict[str, Any]") -> pyrevm.EVM:
-    """Returns an empty machine in the block that the case file describes."""
+    """Returns an empty machine in the block of the case file."""
     block = pyrevm.BlockEnv(
         number=env.get("number", 1),
         timestamp=env.get("timestamp", 1),
@@ -29,10 +29,10 @@ def environment(env: "dict[str, Any]") -> pyrevm.EVM:
 
 
 class Program:
-    """One prepared case.
+    """A prepared case.
 
-    pyrevm's gas includes intrinsic gas and excludes refunds: both are taken out again. Slots put
-    in by insert_account_storage are warm from the start there; ``outcome`` says so.
+    pyrevm's gas includes intrinsic gas and subtracts refunds; both are undone. Slots set by
+    insert_account_storage are warm from the start; ``outcome`` says so.
     """
 
     def __init__(self, env: "dict[str, Any]", case: "dict[str, Any]", slow: bool) -> None:
@@ -52,13 +52,13 @@ class Program:
         self.arguments = (case["caller"], case["to"], payload, 0, gas)
 
     def run(self) -> None:
-        """Call, then forget what the call changed."""
+        """Calls, then reverts the changes."""
         snapshot = self.evm.snapshot()
         self.evm.message_call(*self.arguments)
         self.evm.revert(snapshot)
 
     def outcome(self) -> "dict[str, Any]":
-        """Run once and say what came out."""
+        """Runs once and returns the outcome."""
         snapshot = self.evm.snapshot()
         try:
             output = self.evm.message_call(*self.arguments)

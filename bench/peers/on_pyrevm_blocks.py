@@ -1,4 +1,4 @@
-"""The messages of a real block on pyrevm, one after the other on one state."""
+"""Runs the messages of a real block on pyrevm, one after the other on one state."""
 
 import time
 from importlib.metadata import version as installed
@@ -12,7 +12,7 @@ NO_LIMIT = 2**64 - 1
 
 
 def machine(found: "dict[str, Any]") -> pyrevm.EVM:
-    """Returns a machine in the block, on the state before it."""
+    """Returns a machine in the block, with the state before the block."""
     block = found["block"]
     environment = pyrevm.BlockEnv(
         number=block["number"], coinbase=block["coinbase"], timestamp=block["timestamp"],
@@ -31,7 +31,7 @@ def machine(found: "dict[str, Any]") -> pyrevm.EVM:
 
 
 def run(evm: pyrevm.EVM, message: "tuple[Any, ...]") -> bool:
-    """One message; whether it succeeded."""
+    """Runs a message and returns whether it succeeded."""
     sender, to, payload, value, gas = message
     try:
         if to is None:
@@ -44,7 +44,9 @@ def run(evm: pyrevm.EVM, message: "tuple[Any, ...]") -> bool:
 
 
 def answer(request: "dict[str, Any]") -> "dict[str, Any]":
-    """``hello``, ``prepare`` (a block by name) or ``run``: seconds, and which succeeded."""
+    """Handles a request: ``hello``, ``prepare`` (a block by name) or ``run``, which returns seconds
+    and successes.
+    """
     kind = request["do"]
     if kind == "hello":
         return {"version": installed("pyrevm")}

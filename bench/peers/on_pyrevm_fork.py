@@ -1,4 +1,4 @@
-"""A fork of a node by pyrevm: calls, bundles of calls, and the messages of a block."""
+"""Runs calls, bundles and the messages of a block on pyrevm's fork of a node."""
 
 import time
 from importlib.metadata import version as installed
@@ -13,7 +13,7 @@ NO_LIMIT = 2**64 - 1
 
 
 def call(evm: pyrevm.EVM, message: "dict[str, str]") -> bytes:
-    """One message; an error counts as no output."""
+    """Runs a message and returns its output, which is empty after an error."""
     try:
         found = evm.message_call(
             message["from"], message["to"], data(message["data"]), 0, number(message["gas"])
@@ -24,7 +24,7 @@ def call(evm: pyrevm.EVM, message: "dict[str, str]") -> bytes:
 
 
 def bundle(evm: pyrevm.EVM, messages: "list[dict[str, str]]") -> bytes:
-    """Messages one after the other, and back; the output of the last."""
+    """Runs messages one after the other, reverts them, and returns the last output."""
     snapshot = evm.snapshot()
     outputs = [call(evm, message) for message in messages]
     evm.revert(snapshot)
@@ -32,7 +32,9 @@ def bundle(evm: pyrevm.EVM, messages: "list[dict[str, str]]") -> bytes:
 
 
 def answer(request: "dict[str, Any]") -> "dict[str, Any]":
-    """``hello``, ``open`` (url, block), ``run`` (bundles) or ``keep`` (messages in a row)."""
+    """Handles a request: ``hello``, ``open`` (url, block), ``run`` (bundles) or ``keep`` (messages
+    without a revert).
+    """
     kind = request["do"]
     if kind == "hello":
         return {"version": installed("pyrevm")}

@@ -1,7 +1,7 @@
-"""What every engine under test offers, and readers of a case's fields; standard library only.
+"""The interface of an engine, and parsers of a case's fields. Uses the standard library only.
 
-A peer runs in its own environment, where neither fastevm nor this package can be imported, so this
-file and the engines beside it are also run as scripts.
+A peer's environment has neither fastevm nor this package, so this file and the engines beside it
+also run as scripts.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,18 @@ OUTPUT_LIMIT = 256
 
 
 class Program(Protocol):
-    """A case set up in one engine, ready to run again and again from the same state."""
+    """A case in one engine. Every run starts from the same state."""
 
     run: Callable[[], object]
 
     def outcome(self) -> dict[str, Any]:
-        """Run once: gas_used (no intrinsic gas, before refunds), output, success."""
+        """Runs once. Returns gas_used (without intrinsic gas, before refunds), output and
+        success.
+        """
 
 
 def number(value: "str | int | None") -> int:
-    """Returns an integer of a case file: a JSON number or a 0x-prefixed string; 0 where it is
+    """Parses an integer of a case file: a JSON number, a 0x-prefixed string, or 0 if it is
     missing.
     """
     if value is None:
@@ -29,7 +31,7 @@ def number(value: "str | int | None") -> int:
 
 
 def data(value: "str | None") -> bytes:
-    """Bytes of a case file: a 0x-prefixed string; empty where it is missing."""
+    """Parses bytes of a case file: a 0x-prefixed string, or empty if it is missing."""
     return bytes.fromhex((value or "0x")[2:])
 
 
@@ -39,12 +41,12 @@ def storage(account: "dict[str, Any]") -> "dict[int, int]":
 
 
 def call_of(case: "dict[str, Any]", slow: bool) -> "tuple[bytes, int]":
-    """Calldata and gas of a case, or of its shorter form for slow engines."""
+    """Returns calldata and gas of a case, or of its shorter form for slow engines."""
     suffix = "_slow" if slow and case.get("expected_slow") else ""
     return data(case["calldata" + suffix]), number(case["gas" + suffix])
 
 
 def outcome(gas_used: int, output: bytes, success: bool) -> "dict[str, Any]":
-    """Returns an outcome as it goes over the wire."""
+    """Returns an outcome as a JSON object."""
     shown = "0x" + output[:OUTPUT_LIMIT].hex()
     return {"gas_used": gas_used, "output": shown, "success": success}

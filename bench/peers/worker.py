@@ -1,7 +1,7 @@
-"""Serves one peer over standard input and output, a line of JSON for each request and answer.
+"""Serves one peer over standard input and output, with a line of JSON per request and response.
 
-Started as a script by the peer's own Python: ``python worker.py on_pyrevm``. A module either has
-programs to prepare and time, or a function ``answer`` for requests of its own kind.
+The peer's own Python runs it as a script: ``python worker.py on_pyrevm``. A peer's module has a
+function ``prepare`` that returns programs to time, or a function ``answer`` for its own requests.
 """
 
 import importlib
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def timed(run: "Callable[[], object]", runs: int) -> float:
-    """Thread CPU seconds of a number of runs."""
+    """Returns the thread CPU seconds of a number of runs."""
     rounds = range(runs)
     start = time.thread_time_ns()
     for _ in rounds:
@@ -29,7 +29,7 @@ class Worker:
         self.programs: dict[str, Any] = {}
 
     def answer(self, request: "dict[str, Any]") -> "dict[str, Any]":
-        """Carry out one request: ``hello``, ``prepare``, ``time`` or ``forget``."""
+        """Handles a request: ``hello``, ``prepare``, ``time`` or ``forget``."""
         kind = request["do"]
         if kind == "hello":
             return {"version": self.engine.version()}
@@ -47,8 +47,9 @@ class Worker:
 
 
 def main() -> None:
-    """Answer until the input ends; an error becomes an answer, and the worker lives on."""
-    answers, sys.stdout = sys.stdout, sys.stderr  # what an engine prints is no answer
+    """Handles requests until the input ends. An exception becomes an error response."""
+    # output that an engine prints must not mix with responses
+    answers, sys.stdout = sys.stdout, sys.stderr
     engine = importlib.import_module(sys.argv[1])
     answer = getattr(engine, "answer", None) or Worker(engine).answer
     for line in sys.stdin:

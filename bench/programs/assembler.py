@@ -1,4 +1,4 @@
-"""An assembler: opcodes, pushes, jumps to labels, and data behind the code."""
+"""An assembler with opcodes, pushes, labels, and data after the code."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ LABEL_BYTES = 2
 
 
 def push(number: int, *, width: int | None = None) -> bytes:
-    """PUSH1 to PUSH32 of a number, in as few bytes as it needs or ``width``; zero as PUSH1 0."""
+    """Returns PUSH1 to PUSH32 of a number, with ``width`` or the fewest bytes. Zero is PUSH1 0."""
     width = width or max(1, (number.bit_length() + 7) // 8)
     return bytes([0x5F + width]) + number.to_bytes(width, "big")
 
 
 class Assembly:
-    """Code in the making. Labels and data may be named before their place is known."""
+    """Code under construction. Labels and data may be referenced before their offset is known."""
 
     def __init__(self) -> None:
         self._code = bytearray()
@@ -30,42 +30,42 @@ class Assembly:
         return len(self._code)
 
     def op(self, *mnemonics: str) -> None:
-        """Opcodes without immediates."""
+        """Appends opcodes without immediates."""
         for mnemonic in mnemonics:
             self._code.append(BY_MNEMONIC[mnemonic].value)
 
     def raw(self, code: bytes) -> None:
-        """Bytes as they are."""
+        """Appends bytes unchanged."""
         self._code += code
 
     def push(self, value: int, *, width: int | None = None) -> None:
-        """PUSH1 to PUSH32 of the value modulo 2**256, in as few bytes as it needs or `width`."""
+        """Appends PUSH1 to PUSH32 of the value modulo 2**256, with `width` or the fewest bytes."""
         self._code += push(value % WORD, width=width)
 
     def label(self) -> str:
-        """Returns a new name for a place to jump to."""
+        """Returns a new label."""
         self._names += 1
         return f"L{self._names}"
 
     def land(self, label: str) -> None:
-        """The label's JUMPDEST."""
+        """Appends a JUMPDEST and sets the label to its offset."""
         self._offsets[label] = len(self._code)
         self.op("JUMPDEST")
 
     def push_label(self, label: str) -> None:
-        """PUSH2 of the label's place."""
+        """Appends PUSH2 of the label's offset."""
         self._code.append(0x5F + LABEL_BYTES)
         self._references.append((len(self._code), label))
         self._code += bytes(LABEL_BYTES)
 
     def data(self, content: bytes) -> str:
-        """Put bytes behind the code; the label of their place."""
+        """Puts bytes after the code and returns the label of their offset."""
         label = self.label()
         self._data.append((label, content))
         return label
 
     def assemble(self) -> bytes:
-        """Returns the code, with its data behind it and every reference filled in."""
+        """Returns the code with its data, all references resolved."""
         code = bytearray(self._code)
         offsets = dict(self._offsets)
         for label, content in self._data:
@@ -77,8 +77,9 @@ class Assembly:
 
 
 def assemble(source: str) -> bytes:
-    """Code of a text of words: a mnemonic, a number to push (0x or decimal), ``name:`` for a
-    JUMPDEST and ``@name`` for its offset. ``;`` begins a comment."""
+    """Returns the code of a source text. Its words are mnemonics, numbers to push (0x or decimal),
+    ``name:`` for a JUMPDEST and ``@name`` for its offset. ``;`` begins a comment.
+    """
     code = Assembly()
     for line in source.splitlines():
         for word in line.partition(";")[0].split():

@@ -1,4 +1,4 @@
-"""Programs to time, with the gas and the output they must give: the format of ``cases.json.xz``."""
+"""Programs to time, with their expected gas and output, as in ``cases.json.xz``."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-OUTPUT_LIMIT = 256  # bytes of output that a case file keeps
+OUTPUT_LIMIT = 256  # bytes of output in a case file
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run gave: gas without intrinsic gas and before refunds, output, success."""
+    """The outcome of a run: gas without intrinsic gas and before refunds, output, success."""
 
     gas_used: int
     output: str  # 0x-prefixed, cut at OUTPUT_LIMIT bytes
     success: bool
 
     def difference(self, expected: Outcome) -> str:
-        """What differs from the expected outcome in words; empty when nothing does."""
+        """Describes the difference to the expected outcome; empty if there is none."""
         found = [
             f"{name} is {getattr(self, name)}, expected {getattr(expected, name)}"
             for name in ("success", "gas_used", "output")
@@ -53,13 +53,13 @@ class Case:
         )
 
     def scale(self, slow: bool) -> float:
-        """Returns how much more gas the full case uses than the shorter one."""
+        """Returns the gas of the full case divided by that of the shorter one."""
         short = self.expected(slow).gas_used
         return self.expected(False).gas_used / short if short else 1.0
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Returns the document in a file of cases: JSON, packed with xz if its name ends so."""
+    """Reads a file of cases: JSON, compressed with xz if its name says so."""
     content = file.read_bytes()
     found: dict[str, Any] = json.loads(
         lzma.decompress(content) if file.suffix == ".xz" else content
@@ -69,12 +69,12 @@ def read(file: Path) -> dict[str, Any]:
 
 @cache
 def named(file: Path) -> dict[str, dict[str, Any]]:
-    """Returns the entries of a file of cases by their names; the file is read once."""
+    """Returns the cases of a file by name. The file is read once."""
     return {entry["name"]: entry for entry in read(file)["cases"]}
 
 
 def load(file: Path, match: str = "*") -> list[Case]:
-    """Returns the cases of a file whose names match a pattern; ValueError when there is none."""
+    """Returns the cases whose names match a pattern. Raises ValueError if there are none."""
     document = read(file)
     environment = document.get("env", {})
     found = [

@@ -1,4 +1,4 @@
-"""Programs of this project: loops over one opcode or a few, and an ERC-20 token."""
+"""This project's programs: loops over one or a few opcodes, and an ERC-20 token."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ HELPER = b"\xbb" * 20
 CALLER = b"\xcc" * 20
 FUNDS = 10**24
 GAS = 10**12
-# Code for a state override, and an account to override: JUMPDEST PUSH0 JUMP, which never ends.
+# JUMPDEST PUSH0 JUMP, an endless loop, and the account whose code is overridden with it.
 LOOP_CODE: Final = "0x5b5f56"
 LOOPED: Final = "0x" + "00" * 19 + "bb"
-LOOP_GAS = 10**8  # with more than 300,000,000 a run is prepared for signals first
+LOOP_GAS = 10**8  # above 300,000,000 a run first prepares for signals
 
 
 def word(number: int) -> bytes:
@@ -29,10 +29,10 @@ def word(number: int) -> bytes:
 
 
 def loop(body: str, setup: str = "") -> bytes:
-    """Code that runs a body as often as the first word of calldata says.
+    """Returns code that runs ``body`` as often as the first calldata word says.
 
-    The counter is the top of the stack when the body begins and when it ends; the set-up leaves the
-    stack empty.
+    The counter is on top of the stack before and after each round. ``setup`` must leave the stack
+    empty.
     """
     return assemble(
         f"""
@@ -46,8 +46,8 @@ def loop(body: str, setup: str = "") -> bytes:
     )
 
 
-# A minimal token with its balances in the mapping at slot 0. It dispatches on the size of the
-# calldata: 68 bytes are transfer(to, amount), 36 bytes are balanceOf(owner).
+# A minimal token with balances in the mapping at slot 0. It dispatches on calldata size: 68 bytes
+# are transfer(to, amount), 36 bytes are balanceOf(owner).
 TOKEN = assemble(
     """
     CALLDATASIZE 68 EQ @transfer JUMPI
@@ -76,17 +76,17 @@ BALANCE_OF = bytes.fromhex("70a08231")
 
 
 def balance_slot(owner: bytes) -> int:
-    """Where the token keeps the balance of an address."""
+    """Returns the slot of an address's balance in the token."""
     return int.from_bytes(fastevm.keccak256(owner.rjust(32, b"\0") + bytes(32)), "big")
 
 
 def transfer(to: bytes, amount: int) -> bytes:
-    """Calldata of a transfer."""
+    """Returns the calldata of a transfer."""
     return TRANSFER + to.rjust(32, b"\0") + word(amount)
 
 
-# Visits slots below a power of two, each once: calldata is count, mask, seed. The hash of the maps
-# scatters them, so no hardware guesses the next one.
+# Visits each slot below a power of two once. Calldata: count, mask, seed. The order is scattered by
+# hashing, so the CPU cannot prefetch.
 WALK = """
     32 CALLDATALOAD 64 CALLDATALOAD                     ; seed mask
     0 CALLDATALOAD                                      ; counter seed mask
@@ -106,7 +106,7 @@ WALKED_SLOTS = {slot: slot + 1 for slot in range(256)}
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Something to run on a prepared state."""
+    """A program and the state that it runs on."""
 
     name: str
     code: bytes
@@ -116,7 +116,7 @@ class Program:
     fork: str = "osaka"
 
     def machine(self) -> fastevm.EVM:
-        """Returns a machine with the program and its helper in place."""
+        """Returns a machine with the program and its helper contract."""
         machine = fastevm.EVM(self.fork)
         machine.set_account(CALLER, FUNDS, 1)
         machine.set_account(PROGRAM, FUNDS, 1, self.code, self.storage)
@@ -124,8 +124,8 @@ class Program:
         return machine
 
     def call(self) -> Callable[[], fastevm.ExecutionResult]:
-        """Returns the program as something to call, always from the same state; it must succeed
-        once.
+        """Returns a function that runs the program, always from the same state. Checks that one run
+        succeeds.
         """
         call = partial(self.machine().call, PROGRAM, self.data, sender=CALLER, gas=LOOP_GAS)
         result = call()
@@ -136,10 +136,10 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class ForkedProgram(Program):
-    """The same over a remote state of which everything is known that the program reads."""
+    """The program on a remote state whose needed values are all fetched."""
 
     def machine(self) -> fastevm.EVM:
-        """Returns a machine on the remote state; its first call fetches."""
+        """Returns a machine on the remote state. The first call fetches."""
         accounts: dict[bytes, dict[str, Any]] = {
             CALLER: {"balance": FUNDS, "nonce": 1},
             PROGRAM: {"balance": FUNDS, "nonce": 1, "code": self.code, "storage": self.storage},
@@ -156,7 +156,7 @@ def looped(name: str, count: int, body: str, helper: bytes = b"", setup: str = "
     return Program(name, loop(body, setup), word(count), helper)
 
 
-# A dozen programs whose instruction counts are guarded: see guard.py.
+# The programs whose instructions guard.py counts.
 GUARDED = (
     looped("stack", 400, "DUP1 DUP2 SWAP1 POP POP 7 POP 0xffffffff POP"),
     looped("arithmetic", 200, f"{OPERAND} DUP2 ADD 3 SUB {OPERAND} MUL ISZERO NOT POP"),

@@ -1,6 +1,6 @@
-"""The content of an upstream node: tokens, pools, holders and the contracts of the case file.
+"""The content of the upstream node: tokens, pools, holders and the contracts of the case file.
 
-All of it is in the genesis block, so that a node has it when it starts.
+All of it is in the genesis block.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.from_genesis import dev_genesis
 
 TOKENS: Final = 100
-PROXIED: Final = 4  # every fourth token is code behind a proxy
+PROXIED: Final = 4  # every fourth token is a proxy
 HOLDERS: Final = 500
 WIDELY_HELD: Final = 10  # tokens that every holder has
 ACTIVE: Final = 20  # holders that have every token
 POOLS: Final = 5
 FUNDS: Final = 10**24
 ETHER: Final = 10**18
-GAS_LIMIT: Final = 1_000_000_000  # of a block
+GAS_LIMIT: Final = 1_000_000_000  # per block
 GENESIS_TIME: Final = 1_750_000_000
 SWAP_AMOUNT: Final = 10**18
-SWAPS_EACH: Final = 10  # of ten transactions of the busy block, one is a swap
+SWAPS_EACH: Final = 10  # one in ten transactions of the busy block is a swap
 TRANSFER_GAS: Final = 200_000
 SWAP_GAS: Final = 2_000_000
 READ_GAS: Final = 30_000_000
-# EIP-1967: where a proxy keeps the address of its code.
+# EIP-1967: the slot with the implementation address of a proxy.
 IMPLEMENTATION_SLOT: Final = int.from_bytes(keccak256(b"eip1967.proxy.implementation"), "big") - 1
 RESERVES_SLOT: Final = 2
 PROXY: Final = assemble(
@@ -49,7 +49,7 @@ PROXY: Final = assemble(
     RETURNDATASIZE 0 RETURN
     """
 )
-# Calldata: the holder, then the tokens, a word each. Returns a word for each token.
+# Calldata: the holder, then the tokens, one word each. Returns a balance for each token.
 MULTICALL: Final = assemble(
     f"""
     0x{BALANCE_OF.hex()} 224 SHL 0 MSTORE
@@ -64,8 +64,8 @@ MULTICALL: Final = assemble(
     32 DUP1 CALLDATASIZE SUB SWAP1 32 ADD RETURN
     """
 )
-# Calldata: the amount, then the pools, a word each: each pool's second token is the next one's
-# first. The router holds the first token, and the caller gets the last one.
+# Calldata: the amount, then the pools, one word each. The second token of a pool is the first token
+# of the next pool. The router holds the first token, and the caller receives the last one.
 ROUTER: Final = assemble(
     """
     0 CALLDATALOAD 256 MSTORE                           ; amount
@@ -107,7 +107,7 @@ class Holder:
 
 @cache
 def holders() -> tuple[Holder, ...]:
-    """Returns the holders of tokens, who send the transactions of the busy block."""
+    """Returns the token holders, who send the transactions of the busy block."""
     keys = [keccak256(b"holder" + number.to_bytes(4, "big")) for number in range(HOLDERS)]
     found = []
     for key in keys:
@@ -130,13 +130,13 @@ ROUTER_ADDRESS: Final = address_of("router")
 
 
 def code_of(case: str, address: str) -> bytes:
-    """Compiled code of the case file."""
+    """Returns compiled code of the case file."""
     account = named(DEFAULT_CASES)[case]["pre"][f"0x{int(address, 16):040x}"]
     return bytes.fromhex(account["code"][2:])
 
 
 def token_storage(number: int) -> dict[int, int]:
-    """Returns the balances of a token, and its code's address where it is a proxy."""
+    """Returns the storage of a token: balances, and for a proxy its implementation address."""
     owners = [holder.address for holder in holders()[: HOLDERS if number < WIDELY_HELD else ACTIVE]]
     slots = {balance_slot(owner): FUNDS + at for at, owner in enumerate(owners)}
     for pool in range(POOLS):
@@ -150,7 +150,9 @@ def token_storage(number: int) -> dict[int, int]:
 
 
 def pool_storage(number: int) -> dict[int, int]:
-    """Two tokens and their reserves, packed as the compiled pair does."""
+    """Returns the storage of a pool: two tokens and their reserves, packed like those of a Uniswap
+    V2 pair.
+    """
     first, second = TOKEN_ADDRESSES[number : number + 2]
     reserves = 1 << 224 | FUNDS << 112 | FUNDS
     return {
@@ -161,7 +163,7 @@ def pool_storage(number: int) -> dict[int, int]:
 
 
 def lone_cases() -> dict[str, tuple[bytes, dict[str, Any]]]:
-    """Cases of one contract: name -> the address that it has here, and its account."""
+    """Returns the cases with one contract: name -> address on the upstream, and account."""
     found = {}
     for name, case in named(DEFAULT_CASES).items():
         accounts = [
@@ -173,7 +175,7 @@ def lone_cases() -> dict[str, tuple[bytes, dict[str, Any]]]:
 
 
 def accounts() -> dict[bytes, tuple[int, bytes, dict[int, int]]]:
-    """Address -> balance in wei, code, storage, without the development accounts."""
+    """Returns address -> balance in wei, code, storage; without the development accounts."""
     token = code_of("erc20/balanceOf", "0x7001")
     found: dict[bytes, tuple[int, bytes, dict[int, int]]] = {}
     for number, at in enumerate(TOKEN_ADDRESSES):
@@ -198,9 +200,9 @@ def accounts() -> dict[bytes, tuple[int, bytes, dict[int, int]]]:
 
 @cache
 def empty_genesis() -> dict[str, Any]:
-    """Returns a genesis file without the market, for anvil and for our node."""
+    """Returns a genesis file without the market, for anvil and our node."""
     document = dev_genesis(dev_accounts(10), chain_id=CHAIN_ID)
-    nothing = {"balance": "0x0"}  # anvil wants it said
+    nothing = {"balance": "0x0"}  # anvil requires the field
     alloc = {address: nothing | account for address, account in document["alloc"].items()}
     return document | {
         "alloc": alloc, "gasLimit": hex(GAS_LIMIT), "timestamp": hex(GENESIS_TIME)
@@ -225,7 +227,7 @@ def genesis() -> dict[str, Any]:
 
 
 def token_slot_of(holder: int) -> int:
-    """Where a token keeps a holder's balance."""
+    """Returns the slot of a holder's balance in a token."""
     return balance_slot(holders()[holder].address)
 
 
@@ -242,17 +244,17 @@ def multicall(holder: int, tokens: int = TOKENS) -> dict[str, str]:
 
 
 def swap_data(amount: int = SWAP_AMOUNT) -> bytes:
-    """Calldata of a swap across all pools."""
+    """Returns the calldata of a swap through all pools."""
     return word(amount) + b"".join(pool.rjust(32, b"\0") for pool in POOL_ADDRESSES)
 
 
 def swap(holder: int = 0, amount: int = SWAP_AMOUNT) -> dict[str, str]:
-    """Returns a call object that swaps across all pools."""
+    """Returns a call object that swaps through all pools."""
     return call_object(ROUTER_ADDRESS, swap_data(amount), holder, SWAP_GAS)
 
 
 def bundle(number: int) -> list[dict[str, str]]:
-    """Two calls: a holder moves a token, then swaps across all pools."""
+    """Returns two calls: a holder transfers a token, then swaps through all pools."""
     holder, other = number % ACTIVE, (number + 1) % ACTIVE
     data = transfer(holders()[other].address, 10**18 + number)
     moved = call_object(TOKEN_ADDRESSES[number % TOKENS], data, holder, TRANSFER_GAS)
@@ -260,7 +262,7 @@ def bundle(number: int) -> list[dict[str, str]]:
 
 
 def call_object(to: bytes, data: bytes, holder: int = 0, gas: int = READ_GAS) -> dict[str, str]:
-    """Returns a call of a holder in JSON form."""
+    """Returns a call object from a holder."""
     sender = holders()[holder].address
     return {
         "from": "0x" + sender.hex(), "to": "0x" + to.hex(), "data": "0x" + data.hex(),
@@ -269,7 +271,7 @@ def call_object(to: bytes, data: bytes, holder: int = 0, gas: int = READ_GAS) ->
 
 
 def busy_block(count: int) -> list[Transaction]:
-    """Signed transactions of as many holders: transfers of many tokens, and a swap in ten."""
+    """Returns signed transactions, one per holder: token transfers, and a swap in every tenth."""
     found = []
     for number, holder in enumerate(holders()[:count]):
         if number % SWAPS_EACH == 0:
@@ -283,7 +285,7 @@ def busy_block(count: int) -> list[Transaction]:
 
 
 def expected_swap(amount: int = SWAP_AMOUNT) -> int:
-    """What the last pool pays, by the pair's own formula."""
+    """Returns the output of the last pool, by the constant-product formula."""
     for _ in range(POOLS):
         fee = amount * 997
         amount = fee * FUNDS // (FUNDS * 1000 + fee)

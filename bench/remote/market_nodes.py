@@ -1,4 +1,4 @@
-"""Nodes that are forked from: anvil and our own, with the same content."""
+"""Starts the upstream nodes, anvil and our own, with the same content."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from fastevm.bench.remote import market
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import Call, RpcRefusal
 
-EMPTY_BLOCKS: Final = 4_000  # in front of the busy one
+EMPTY_BLOCKS: Final = 4_000  # before the busy block
 MINED_AT_ONCE: Final = 500
 BUSY_TRANSACTIONS: Final = 200
-LAST_BLOCKS: Final = 3  # behind the busy one
+LAST_BLOCKS: Final = 3  # after the busy block
 ANVIL_OPTIONS: Final = ("--silent", "--no-mining", "--order", "fifo", "--hardfork", "prague")
 MAX_BATCH: Final = 100
-ANSWER_SECONDS: Final = 300.0  # anvil copies its state for each of 500 blocks
+ANSWER_SECONDS: Final = 300.0  # seconds; anvil copies its state for each of 500 blocks
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """The block of many transactions: its number, and the hashes of its transactions in order."""
+    """The busy block: its number, and its transaction hashes in order."""
 
     number: int
     transactions: tuple[str, ...]
 
 
 class Upstream:
-    """A node that runs and holds the market. ``busy`` is known once blocks were made."""
+    """A running node with the market. ``busy`` is set by `make_blocks`."""
 
     def __init__(self, name: str, node: NodeProcess, holds_market: bool = True) -> None:
         self.name, self.node, self.holds_market = name, node, holds_market
@@ -45,16 +45,18 @@ class Upstream:
         self.busy: Busy | None = None
 
     def ask(self, method: str, *params: Any) -> Any:
-        """Returns the result of one call. RpcRefusal or RpcUnreachable."""
+        """Returns the result of one call. Raises RpcRefusal or RpcUnreachable."""
         return self.node.ask(method, *params)
 
     @property
     def head(self) -> int:
-        """The number of the newest block."""
+        """Returns the number of the newest block."""
         return int(self.ask("eth_blockNumber"), 16)
 
     def fill(self) -> None:
-        """Put the market into the newest state: anvil copies the whole state for each block."""
+        """Writes the market into the newest state, as anvil copies the whole state for each
+        block.
+        """
         calls: list[Call] = []
         for address, (balance, code, slots) in market.accounts().items():
             at = shown(address)
@@ -68,7 +70,7 @@ class Upstream:
             send(client, calls)
 
     def make_blocks(self, empty: int = EMPTY_BLOCKS, transactions: int = BUSY_TRANSACTIONS) -> Busy:
-        """Empty blocks, one full of transactions, and a few more."""
+        """Mines empty blocks, the busy block, and a few more."""
         with JsonRpcClient(self.url, timeout=ANSWER_SECONDS) as client:
             for at in range(0, empty, MINED_AT_ONCE):
                 client.call("anvil_mine", hex(min(MINED_AT_ONCE, empty - at)))
@@ -87,7 +89,7 @@ class Upstream:
         return self.busy
 
     def close(self) -> None:
-        """End the node."""
+        """Stops the node."""
         self.node.kill()
 
     def __enter__(self) -> Upstream:
@@ -98,7 +100,7 @@ class Upstream:
 
 
 def send(client: JsonRpcClient, calls: Sequence[Call]) -> None:
-    """All calls, in batches; LoadError if one is refused."""
+    """Sends all calls in batches. Raises LoadError if one fails."""
     for at in range(0, len(calls), MAX_BATCH):
         for answer in client.batch(calls[at : at + MAX_BATCH]):
             if isinstance(answer, RpcRefusal):
@@ -106,7 +108,7 @@ def send(client: JsonRpcClient, calls: Sequence[Call]) -> None:
 
 
 def check_receipts(client: JsonRpcClient, hashes: Sequence[str]) -> None:
-    """LoadError if one of the transactions failed."""
+    """Raises LoadError if a transaction failed."""
     for at in range(0, len(hashes), MAX_BATCH):
         answers = client.batch(
             [("eth_getTransactionReceipt", [each]) for each in hashes[at : at + MAX_BATCH]]
@@ -117,14 +119,16 @@ def check_receipts(client: JsonRpcClient, hashes: Sequence[str]) -> None:
 
 
 def start_anvil(document: dict[str, Any] | None = None, *options: str) -> Upstream:
-    """anvil on a genesis file, the market's without one. LoadError where it cannot be had."""
+    """Starts anvil with a genesis file, by default the market's. Raises LoadError if anvil is not
+    available.
+    """
     command = [str(anvil_binary()), *ANVIL_OPTIONS, "--chain-id", str(CHAIN_ID), *options]
     node = on_genesis("anvil", document, lambda genesis: [*command, "--init", genesis])
     return Upstream("anvil", node, document is None)
 
 
 def start_own(document: dict[str, Any] | None = None, *options: str) -> Upstream:
-    """Our node on a genesis file, the market's without one."""
+    """Starts our node with a genesis file, by default the market's."""
     command = [sys.executable, "-m", "fastevm", "node", "-q", "--dialect", "geth", "--no-mining"]
     command += options
     node = on_genesis("fastevm", document, lambda genesis: [*command, "--genesis", genesis])
@@ -134,7 +138,7 @@ def start_own(document: dict[str, Any] | None = None, *options: str) -> Upstream
 def on_genesis(
     name: str, document: dict[str, Any] | None, command: Callable[[str], Sequence[str]]
 ) -> NodeProcess:
-    """Returns a node that runs on a separate genesis file. LoadError when it does not start."""
+    """Starts a node with its own genesis file. Raises LoadError if it does not start."""
     with tempfile.TemporaryDirectory() as folder:
         genesis = Path(folder) / "genesis.json"
         genesis.write_text(json.dumps(market.genesis() if document is None else document))

@@ -1,6 +1,6 @@
-"""A proxy in front of a node, on the loopback interface: it waits, counts and misbehaves.
+"""A loopback proxy in front of a node, which adds latency, counts traffic and injects faults.
 
-What it does wrong is an `Endpoint`, which may be exchanged while the proxy runs.
+Faults are defined by an `Endpoint`, which can be replaced while the proxy runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Call = dict[str, Any]
 
 @dataclass(slots=True)
 class Reply:
-    """An HTTP answer. ``cut``: number of bytes of the body after which the connection ends."""
+    """An HTTP response. ``cut``: the connection closes after this many bytes of the body."""
 
     body: bytes
     status: int = 200
@@ -37,14 +37,15 @@ class Reply:
 
 
 class Cut(Exception):
-    """The connection ends without an answer."""
+    """Raised to close the connection without a response."""
 
 
 @dataclass(slots=True)
 class Traffic:
-    """The traffic through the proxy. ``round_trips``: the longest chain of requests, each of which
-    began after the answer to the preceding one. ``sent`` and ``received``: bytes of bodies, as the
-    client sees them.
+    """The traffic through the proxy.
+
+    ``round_trips``: the longest chain of requests in which each began after the response to the one
+    before. ``sent`` and ``received``: bytes of bodies as the client sees them.
     """
 
     requests: int = 0
@@ -58,34 +59,34 @@ class Traffic:
 
 
 class Endpoint:
-    """The proxy's treatment of a request; this base class forwards everything unchanged."""
+    """Decides how the proxy treats requests. This base class forwards them unchanged."""
 
     async def before(self, calls: list[Call], number: int) -> Reply | None:
-        """Returns an answer in place of the node's, or None; may wait or raise `Cut`.
+        """Returns a response in place of the node's, or None. May wait or raise `Cut`.
 
         ``number`` counts the requests of this endpoint from 0.
         """
         return None
 
     def refusal(self, call: Call) -> dict[str, Any] | None:
-        """Returns the error object of a call that does not reach the node."""
+        """Returns the error object of a call that is not forwarded, or None."""
         return None
 
     def asked(self, call: Call) -> Call:
-        """Returns the call as the node gets it."""
+        """Returns the call that is forwarded to the node."""
         return call
 
     def answered(self, call: Call, answer: Any) -> Any:
-        """Returns the answer object as the client gets it."""
+        """Returns the response object that the client receives."""
         return answer
 
     def reply(self, reply: Reply, calls: list[Call], number: int) -> Reply:
-        """Returns the whole answer as the client gets it."""
+        """Returns the whole response that the client receives."""
         return reply
 
     @property
     def reads_answers(self) -> bool:
-        """Whether answers are taken apart at all, which costs time."""
+        """Whether responses are parsed, which takes time."""
         return any(
             getattr(type(self), name) is not getattr(Endpoint, name)
             for name in ("refusal", "asked", "answered")
@@ -93,9 +94,9 @@ class Endpoint:
 
 
 class Proxy:
-    """Serves at ``url`` what a node answers, ``latency`` seconds later.
+    """Serves a node's responses at ``url``, with ``latency`` in seconds added.
 
-    ``key``: a last part of the path, as providers have it; requests without it are refused.
+    ``key``: the last part of the path, like a provider's API key. Requests without it are refused.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Proxy:
     ) -> None:
         self.target, self.latency, self.key = target, latency, key
         self.traffic = Traffic()
-        self.headers: list[dict[str, str]] = []  # of the requests, the newest last
+        self.headers: list[dict[str, str]] = []  # of requests, oldest first
         self._endpoint, self._seen = endpoint or Endpoint(), 0
         self._answered_depth = 0
         self._known: set[int] = set()
@@ -112,7 +113,7 @@ class Proxy:
 
     @property
     def endpoint(self) -> Endpoint:
-        """The treatment of requests; setting another one restarts its count of requests."""
+        """The treatment of requests. Setting another one restarts its count of requests."""
         return self._endpoint
 
     @endpoint.setter
@@ -121,7 +122,7 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """Where clients send to."""
+        """The address that clients use."""
         return f"http://{HOST}:{self._port}" + (f"/v2/{self.key}" if self.key else "")
 
     def count_anew(self) -> Traffic:
@@ -131,7 +132,7 @@ class Proxy:
         return found
 
     def close(self) -> None:
-        """Stop serving, with every connection cut."""
+        """Stops serving and closes every connection."""
         self._thread.run(self._stop())
         self._thread.close()
 
@@ -239,7 +240,7 @@ class Proxy:
 
 
 def calls_of(body: bytes) -> list[Call]:
-    """Returns the calls of a request; none where it is no JSON."""
+    """Returns the calls of a request; none if it is not JSON."""
     try:
         found = json.loads(body)
     except ValueError:
@@ -248,14 +249,14 @@ def calls_of(body: bytes) -> list[Call]:
 
 
 def whole(calls: Sequence[Call], error: dict[str, Any], status: int = 200) -> Reply:
-    """One error object for a whole request, whatever its calls."""
+    """Returns one error object for a whole request."""
     number = calls[0].get("id") if len(calls) == 1 else None
     document = {"jsonrpc": "2.0", "id": number, "error": error}
     return Reply(json.dumps(document).encode(), status, dict(JSON_TYPE))
 
 
 class ProxyProcess:
-    """A proxy in a separate process, so that it takes no time from who is measured."""
+    """A proxy in a separate process, so that it takes no CPU time of the measured process."""
 
     def __init__(self, target: str) -> None:
         self._process = subprocess.Popen(
@@ -273,23 +274,25 @@ class ProxyProcess:
         return found
 
     def wait_for(self, latency: float) -> None:
-        """Sets the latency of every request from now on, in seconds."""
+        """Sets the latency of each request, in seconds."""
         self._ask({"latency": latency})
 
     def count_anew(self) -> Traffic:
-        """What went through until now; from now on it counts from nothing."""
+        """Returns the traffic since the last call."""
         found = self._ask({})["traffic"]
         return Traffic(**found | {"methods": Counter(found["methods"])})
 
     def close(self) -> None:
-        """End it."""
+        """Stops the proxy."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
 
 
 def serve(target: str) -> None:
-    """Serves until the input ends. A line may set the latency; the answer is the traffic."""
+    """Serves until standard input ends. Each input line may set the latency, and is answered with
+    the traffic.
+    """
     with Proxy(target) as proxy:
         for line in sys.stdin:
             proxy.latency = json.loads(line).get("latency", proxy.latency)

@@ -1,4 +1,4 @@
-"""What forks a node in the benchmark: fastevm, anvil and pyrevm, by the same methods."""
+"""The compared forks, fastevm, anvil and pyrevm, with the same methods."""
 
 from __future__ import annotations
 
@@ -21,30 +21,34 @@ from fastevm.fork.rules import rules_of
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import RpcRefusal
 
-ANSWER_SECONDS = 300.0  # a block of 200 transactions takes anvil 45 s at 100 ms
+ANSWER_SECONDS = 300.0  # seconds; a block of 200 transactions takes anvil 45 s at 100 ms
 Message = dict[str, str]
 Bundles = Sequence[Sequence[Message]]
 
 
 class Side(Protocol):
-    """A fork that is opened and then called. Times are seconds of the wall clock."""
+    """A fork. Times are wall seconds."""
 
     name: str
 
     def open(self, url: str, block: int) -> float:
-        """Fork at a block, with nothing cached; the seconds that took."""
+        """Forks at a block without a cache. Returns the seconds."""
         ...
 
     def run(self, bundles: Bundles) -> tuple[float, list[bytes]]:
-        """Seconds, and the output of each bundle's last call; every bundle starts anew."""
+        """Returns seconds, and the output of each bundle's last call. Every bundle starts from the
+        same state.
+        """
         ...
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """Fork in front of a block and execute all of it: seconds, and how many succeeded."""
+        """Forks before a block and executes it. Returns seconds, and the number of successful
+        transactions.
+        """
         ...
 
     def close(self) -> None:
-        """End what was opened."""
+        """Closes the fork."""
         ...
 
 
@@ -94,9 +98,9 @@ class Anvil:
         return bytes.fromhex(answer[2:])
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """Returns the same transactions sent again to a fork of the block before.
+        """Sends the transactions again to a fork of the parent block.
 
-        ``--fork-transaction-hash`` of version 1.7.1 executes nothing that lies before it.
+        ``--fork-transaction-hash`` of version 1.7.1 does not execute the transactions before it.
         """
         started = time.perf_counter()
         self.open(url, busy.number - 1)
@@ -137,7 +141,7 @@ class Pyrevm:
         return float(found["seconds"]), [bytes.fromhex(each) for each in found["outputs"]]
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """It has no transactions: the messages of the block, one after the other."""
+        """Runs the messages of the block one after the other, as pyrevm has no transactions."""
         seconds = self.open(url, busy.number - 1)
         messages = [
             market.call_object(t.to or b"", t.data, at, t.gas_limit)
@@ -147,15 +151,15 @@ class Pyrevm:
         return seconds + float(found["seconds"]), sum(bool(each) for each in found["outputs"])
 
     def close(self) -> None:
-        """The process stays for the next fork."""
+        """Does nothing: the process is used for the next fork."""
 
     def end(self) -> None:
-        """End the process."""
+        """Ends the process."""
         self._peer.close()
 
 
 class Fastevm:
-    """``EVM.fork`` in this process. ``cache``: a folder, or none."""
+    """``EVM.fork`` in this process. ``cache``: a folder, or None."""
 
     name = "fastevm"
 
@@ -174,7 +178,7 @@ class Fastevm:
         return run_here(self.machine, bundles)
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """Returns the state in front of the block, then all of it."""
+        """Opens the state before the block, then executes all of it."""
         self.close()
         started = time.perf_counter()
         with RemoteSource.open(url, busy.number, cache=self.cache, progress=False) as source:
@@ -187,9 +191,9 @@ class Fastevm:
 
 
 class Local(Fastevm):
-    """The same machine with the same accounts in memory: what a warm fork is compared with.
+    """The same machine with the same accounts in memory, for comparison with a warm fork.
 
-    ``transactions``: of the busy block, which the state has behind it.
+    ``transactions``: those of the busy block, which the state already includes.
     """
 
     name = "local"
@@ -207,7 +211,7 @@ class Local(Fastevm):
         return time.perf_counter() - started
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """Returns the transactions alone: there is nothing to fetch."""
+        """Executes the transactions only, as there is nothing to fetch."""
         self._begin()
         assert self.machine is not None
         started = time.perf_counter()
@@ -223,7 +227,7 @@ class Local(Fastevm):
 
 
 def run_here(machine: EVM, bundles: Bundles) -> tuple[float, list[bytes]]:
-    """Bundles on a machine of this process."""
+    """Runs bundles on a machine of this process."""
     if len(bundles) == 1 and len(bundles[0]) == 1:
         message = bundles[0][0]
         to, data, gas = message["to"], message["data"], int(message["gas"], 16)

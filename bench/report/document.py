@@ -1,4 +1,4 @@
-"""All figures of one run as one JSON document, and as a table to print."""
+"""Builds one JSON document of all figures of a run, and a text table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMAT = 1
 
 
 def machine() -> dict[str, object]:
-    """Returns the machine that the figures are of."""
+    """Describes the machine of the measurements."""
     return {
         "processor": processor_name(),
         "cores": os.cpu_count(),
@@ -71,12 +71,12 @@ def build(
 
 
 def rounded(seconds: float) -> float:
-    """Microseconds with five significant digits."""
+    """Returns microseconds with five significant digits."""
     return float(f"{seconds * MICROSECONDS:.5g}")
 
 
 def microseconds(figures: Figures, names: list[str]) -> dict[str, dict[str, float]]:
-    """Case -> engine -> median, in the order of the file."""
+    """Returns case -> engine -> median, in the order of the file."""
     found: dict[str, dict[str, float]] = {}
     for case in names:
         medians = {name: figures.median(case, name) for name in figures.seconds.get(case, ())}
@@ -86,7 +86,7 @@ def microseconds(figures: Figures, names: list[str]) -> dict[str, dict[str, floa
 
 
 def spread(figures: Figures) -> dict[str, dict[str, list[float]]]:
-    """Case -> engine -> smallest and largest round."""
+    """Returns case -> engine -> smallest and largest round."""
     return {
         case: {name: [rounded(min(all_)), rounded(max(all_))] for name, all_ in by_engine.items()}
         for case, by_engine in figures.seconds.items()
@@ -94,7 +94,7 @@ def spread(figures: Figures) -> dict[str, dict[str, list[float]]]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """Returns the figures as text: cases, then groups, then aims."""
+    """Formats the figures as text: cases, groups, aims."""
     engines = [name for name in found["versions"] if name != "python"]
     peers = engines[1:]
     lines = [f"{'case (microseconds)':42}" + "".join(f"{name:>14}" for name in engines)]

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 WIDTH = 900
-LABEL = 300  # width kept for the names of bars
+LABEL = 300  # width of the names of bars
 ROW = 18
 INK = "#1c2430"
 BAR = "#2f6f9f"
-SLOWER = "#b3261e"  # bars below 1
+SLOWER = "#b3261e"  # color of bars below 1
 COLOURS = ("#2f6f9f", "#b3261e", "#3d8b5f", "#8a5fb3")
 
 
 def text(x: float, y: float, words: str, anchor: str = "start") -> str:
-    """Words at a place."""
+    """Returns a text element."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="12" fill="{INK}" text-anchor="{anchor}">'
         f"{escape(words)}</text>"
@@ -24,7 +24,7 @@ def text(x: float, y: float, words: str, anchor: str = "start") -> str:
 
 
 def frame(height: float, parts: list[str]) -> str:
-    """Returns the parts as one drawing."""
+    """Returns an SVG drawing of the parts."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" '
         f'width="{WIDTH}" height="{height:.0f}">{"".join(parts)}</svg>'
@@ -32,7 +32,9 @@ def frame(height: float, parts: list[str]) -> str:
 
 
 def bars(title: str, rows: Sequence[tuple[str, float]]) -> str:
-    """Horizontal bars on a logarithmic scale that begins at 1, or lower where a value is lower."""
+    """Returns horizontal bars on a logarithmic scale that starts at 1, or at the smallest value if
+    it is lower.
+    """
     if not rows:
         return ""
     low = min(0.0, math.log(min(value for _, value in rows)))
@@ -56,7 +58,7 @@ def bars(title: str, rows: Sequence[tuple[str, float]]) -> str:
 
 
 def lines(title: str, positions: Sequence[float], series: Mapping[str, Sequence[float]]) -> str:
-    """Lines over common places, on a linear scale from zero."""
+    """Returns lines over common positions, on a linear scale from zero."""
     if len(positions) < 2:
         return ""
     high = max(max(values) for values in series.values()) or 1.0

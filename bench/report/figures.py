@@ -1,4 +1,4 @@
-"""Groups of cases, geometric means of ratios, and the aims they are held against."""
+"""Groups of cases, geometric means of ratios, and aims."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastevm.bench.programs.cases import Case
 
 MICROSECONDS = 1e6
 
-# Groups beside those of the case file, by the beginnings of case names.
+# Groups besides those of the case file, by prefixes of case names.
 WIDE_GROUPS = {
     "computation": ("op/", "arith/", "mem/", "keccak/", "ipsilon.", "evmbench/snailtracer"),
     "contracts": ("evmbench/", "ipsilon.main/", "swap/", "erc20/"),
@@ -19,7 +19,7 @@ WIDE_GROUPS = {
     "precompiles": ("precompile/",),
 }
 
-# The most of pyrevm's time that a group may take, in the geometric mean.
+# For each group, the largest accepted geometric mean of our time divided by pyrevm's.
 GROUP_AIMS = {
     "all": 0.36,
     "computation": 0.42,
@@ -28,11 +28,11 @@ GROUP_AIMS = {
     "state-and-calls": 0.7,
     "precompiles": 0.9,
 }
-CASE_AIM = 1.05  # no case may take more of pyrevm's time
+CASE_AIM = 1.05  # the largest accepted ratio of our time to pyrevm's, for any case
 
 
 def groups_of(cases: Iterable[Case]) -> dict[str, list[str]]:
-    """Group -> names of its cases; a case is in its own group, in "all", and in the wide ones."""
+    """Returns group -> case names. A case is in its own group, in "all", and in the wide groups."""
     found: dict[str, list[str]] = {"all": []}
     for case in cases:
         found["all"].append(case.name)
@@ -44,13 +44,13 @@ def groups_of(cases: Iterable[Case]) -> dict[str, list[str]]:
 
 
 def geomean(values: Iterable[float]) -> float | None:
-    """Returns the geometric mean; None of nothing."""
+    """Returns the geometric mean, or None without values."""
     logarithms = [math.log(value) for value in values]
     return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None
 
 
 def ratios(figures: Figures, names: Iterable[str], peer: str) -> dict[str, float]:
-    """Case -> the peer's time by fastevm's, where both have a figure."""
+    """Returns case -> the peer's time divided by fastevm's, if both were measured."""
     found = {}
     for name in names:
         own, other = figures.median(name, "fastevm"), figures.median(name, peer)
@@ -62,7 +62,9 @@ def ratios(figures: Figures, names: Iterable[str], peer: str) -> dict[str, float
 def summary(
     figures: Figures, groups: dict[str, list[str]], peers: Iterable[str]
 ) -> dict[str, dict[str, float]]:
-    """Group -> peer -> geometric mean of the peer's time by fastevm's (above 1: fastevm leads)."""
+    """Returns group -> peer -> geometric mean of the peer's time divided by fastevm's. Above 1,
+    fastevm is faster.
+    """
     peers = list(peers)
     found: dict[str, dict[str, float]] = {}
     for group, names in groups.items():
@@ -75,7 +77,7 @@ def summary(
 
 
 def aim(name: str, unit: str, limit: float, value: float) -> dict[str, object]:
-    """Returns an aim and the measured value."""
+    """Returns an aim with the measured value."""
     return {
         "name": name, "unit": unit, "limit": limit, "value": round(value, 4),
         "met": value <= limit,
@@ -83,7 +85,7 @@ def aim(name: str, unit: str, limit: float, value: float) -> dict[str, object]:
 
 
 def group_aims(figures: Figures, groups: dict[str, list[str]]) -> list[dict[str, object]]:
-    """Returns the aims against pyrevm; none where it did not run."""
+    """Returns the aims against pyrevm; none if pyrevm did not run."""
     found = []
     for group, limit in GROUP_AIMS.items():
         mean = geomean(ratios(figures, groups.get(group, ()), "pyrevm").values())
@@ -109,7 +111,7 @@ ABSOLUTE_AIMS = {
 
 
 def absolute_aims(figures: Figures) -> list[dict[str, object]]:
-    """Returns the aims in nanoseconds and microseconds, for the cases that were run."""
+    """Returns the aims in nanoseconds and microseconds for the measured cases."""
     found = []
     for case, (name, times, unit, limit) in ABSOLUTE_AIMS.items():
         seconds = figures.median(case, "fastevm")

@@ -1,4 +1,4 @@
-"""The parts of the page that compare the node with anvil."""
+"""The sections of the report that compare the node with anvil."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastevm.bench.report.drawing import bars
 
 
 def sections(found: dict[str, Any], table_of: Callable[..., str]) -> list[str]:
-    """Returns the parts of a page; ``table_of`` makes a table of a head and rows."""
+    """Returns the sections. ``table_of`` makes an HTML table of a head and rows."""
     names = ", ".join(f"{name} ({row['version']})" for name, row in found["start"].items())
     parts = [
         "<h2>The node</h2>",
@@ -45,7 +45,7 @@ def sections(found: dict[str, Any], table_of: Callable[..., str]) -> list[str]:
 def transactions(
     found: dict[str, dict[str, dict[str, float]]],
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Accepted and included as two cases."""
+    """Splits the figures of transactions into two cases, accepted and included."""
     return {
         f"{what}, {mode}": {
             node: {"cpu_us": row[f"{what}_cpu_us"], "per_second": row[f"{what}_per_second"]}
@@ -57,7 +57,7 @@ def transactions(
 
 
 def comparison(found: dict[str, dict[str, dict[str, float]]], table_of: Callable[..., str]) -> str:
-    """Returns a table of both nodes, and bars of how many times anvil's CPU is ours."""
+    """Returns a table of both nodes, and bars of anvil's CPU time divided by ours."""
     columns = [
         (node, figure)
         for figure in ("cpu_us", "per_second", "p50_us", "p99_us")

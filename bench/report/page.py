@@ -1,4 +1,4 @@
-"""A HTML page of the figures of one run as tables and bars, in one file."""
+"""Writes an HTML page with the figures of one run as tables and bars."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ svg { display: block; margin: 1rem 0; max-width: 100% }
 FIGURES = "figures.json"
 NODE_FIGURES = "node.json"
 BLOCK_FIGURES = "blocks.json"
-OTHER_FIGURES = "cases-{}.json"  # of a file of cases that is not ours, by its name
+OTHER_FIGURES = "cases-{}.json"  # by the name of a case file that is not ours
 TREND = "trend.json"
-MOST_BARS = 200  # cases that are drawn; a table lists all of them
+MOST_BARS = 200  # cases with a bar; a table lists all cases
 
 
 def write(
@@ -63,7 +63,7 @@ def write(
 
 
 def kept(file: Path, found: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Keep figures in a file; those that it holds where there are no new ones."""
+    """Stores the figures in a file, or, without new figures, returns the stored ones."""
     if found is not None:
         file.write_text(json.dumps(found, indent=1) + "\n")
         return found
@@ -99,7 +99,7 @@ def page(
 
 
 def course(measured: tuple[str, list[tuple[str, float]]]) -> str:
-    """Returns a measure in each run: a table, and a line if there is more than one run."""
+    """Returns a table of a measure in each run, and a line if there are several runs."""
     name, runs = measured
     text = table(("run", name), runs)
     if len(runs) > 1:
@@ -108,7 +108,7 @@ def course(measured: tuple[str, list[tuple[str, float]]]) -> str:
 
 
 def real_blocks(found: list[dict[str, Any]]) -> list[str]:
-    """Returns the parts about real blocks, from the figures of `fastevm.bench.blocks.Timed`."""
+    """Returns the sections on real blocks, from the figures of `fastevm.bench.blocks.Timed`."""
 
     def speeds(seconds: Callable[[dict[str, Any]], float]) -> list[tuple[str, float]]:
         return [(str(item["number"]), item["gas"] / seconds(item) / 1e6) for item in found]
@@ -124,7 +124,7 @@ def real_blocks(found: list[dict[str, Any]]) -> list[str]:
 
 
 def engines(found: dict[str, Any]) -> list[str]:
-    """Returns the parts about the machine itself."""
+    """Returns the sections on the engine."""
     parts = [
         origin(found),
         "<h2>Aims</h2>",
@@ -142,7 +142,7 @@ def engines(found: dict[str, Any]) -> list[str]:
 
 
 def origin(found: dict[str, Any]) -> str:
-    """Returns the notes on date, machine, versions and omitted engines."""
+    """Returns notes on date, machine, versions and omitted engines."""
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     machine = found["machine"]
     missing = "; ".join(f"{name}: {reason}" for name, reason in found["missing"].items())
@@ -158,7 +158,7 @@ def origin(found: dict[str, Any]) -> str:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Returns a table; cells are text already, or numbers."""
+    """Returns an HTML table. Cells are HTML text or numbers."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in rows
@@ -167,19 +167,19 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def shown(cell: object) -> str:
-    """Returns a number with four significant digits, anything else as text."""
+    """Formats a number with four significant digits, anything else as text."""
     if isinstance(cell, float):
         return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
     return escape(str(cell))
 
 
 def verdict(row: dict[str, Any]) -> str:
-    """Returns whether an aim was met."""
+    """Returns whether an aim was met, as text."""
     return "met" if row["met"] else "MISSED"
 
 
 def aims(rows: list[dict[str, Any]]) -> str:
-    """Returns the table of aims, which marks missed aims."""
+    """Returns the table of aims, which marks missed ones."""
     if not rows:
         return "<p class=note>None of the cases that the aims speak of was run.</p>"
     text = table(
@@ -203,7 +203,7 @@ def peers_of(found: dict[str, Any]) -> list[str]:
 
 
 def groups(found: dict[str, Any]) -> str:
-    """Ratios by group: a table, and bars for each peer."""
+    """Returns ratios by group: a table, and bars for each peer."""
     peers = peers_of(found)
     means: dict[str, dict[str, float]] = found["geomean"]
     text = table(
@@ -220,7 +220,7 @@ def groups(found: dict[str, Any]) -> str:
 
 
 def shares(found: dict[str, Any], peer: str) -> dict[str, float]:
-    """Case -> fastevm's time divided by the peer's, largest first."""
+    """Returns case -> fastevm's time divided by the peer's, largest first."""
     shares_ = {
         name: by_engine["fastevm"] / by_engine[peer]
         for name, by_engine in found["cases"].items()
@@ -230,7 +230,9 @@ def shares(found: dict[str, Any], peer: str) -> dict[str, float]:
 
 
 def lead(found: dict[str, Any]) -> str:
-    """In how many cases fastevm is ahead of each peer, and the cases in which it is behind."""
+    """Returns the number of cases in which fastevm is faster than each peer, and the cases in which
+    it is slower.
+    """
     by_peer = {peer: shares(found, peer) for peer in peers_of(found)}
     by_peer = {peer: found_ for peer, found_ in by_peer.items() if found_}
     text = table(
@@ -254,12 +256,12 @@ def lead(found: dict[str, Any]) -> str:
 
 
 def spread_text(rounds: Sequence[float], median: float) -> str:
-    """Half of the range of the rounds, in percent of the median."""
+    """Returns half of the range of the rounds, in percent of the median."""
     return f"±{50 * (rounds[-1] - rounds[0]) / median:.0f} %" if median else ""
 
 
 def cases(found: dict[str, Any]) -> str:
-    """Times by case with their spread, and the ratios to the first peer as bars."""
+    """Returns times by case with their spread, and bars of the ratios to the first peer."""
     engines = ["fastevm", *peers_of(found)]
     figures: dict[str, dict[str, float]] = found["cases"]
     spreads: dict[str, dict[str, list[float]]] = found["spread"]
@@ -286,7 +288,7 @@ def cases(found: dict[str, Any]) -> str:
 
 
 def measures(found: dict[str, Any]) -> list[str]:
-    """Returns the measurements beside the cases."""
+    """Returns the measurements that do not come from cases."""
     growth = found["growth"]
     threads = found["threads"]
     sizes = [math.log10(row["slots"]) for row in growth]
@@ -306,5 +308,5 @@ def measures(found: dict[str, Any]) -> list[str]:
 
 
 def listed(notes: list[str]) -> str:
-    """Notes as a list."""
+    """Returns notes as a list."""
     return "<ul class=note>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"

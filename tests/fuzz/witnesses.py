@@ -1,6 +1,6 @@
 """Mutates witnesses of real blocks. Each must be refused with a message, without a crash.
 
-python -m tests.fuzz.witnesses --count 10000
+    python -m tests.fuzz.witnesses --count 10000
 
 Only the nodes and codes that the block reads are mutated, as others are not read.
 """
