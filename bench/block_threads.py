@@ -2,9 +2,9 @@
 
     python -m fastevm.bench.block_threads [DIR] [--threads N] [--rounds N] [--above N]
 
-Blocks of ``pevm`` with more than so many transactions, senders known, without the state root, on
-one thread and on N in turn; see `fastevm.bench.engines.on_threads` for the columns. The last one
-is the share of the transactions that ran again in their turn.
+The blocks are those of ``pevm`` with more than ``--above`` transactions. Senders are known, and
+state roots are not computed. Runs on one thread and on N alternate. The columns are those of
+`fastevm.bench.engines.on_threads`; the last one is the share of re-executed transactions.
 """
 
 from __future__ import annotations

@@ -3,16 +3,17 @@
     python -m fastevm.bench.blocks [DIR] [--rounds N] [--witnesses] [--threads N] [--revm]
         [--report DIR]
 
-Runs the blocks of ``pevm`` in a folder of real blocks whose accounts are whole, or, with
-``--witnesses``, those of ``mainnet_witness`` on what they read. A run executes the
-transactions, makes receipts, bloom and receipts root, and leaves the state root out. Times are
-thread CPU time, the median of the rounds, blocks in turn: once with the senders known, once with
-the senders recovered on one thread from decoded transactions. Ends with status 1 where a block
-uses other gas than its header says. ``published`` is the sequential time that the authors of pevm
-gave for the same block, in milliseconds, on other hardware. ``--threads N`` adds lines with the
-wall time on N threads: of blocks whose senders are unknown, and of whole imports, which also decode
-the transactions and compute the state root. ``--revm`` runs the messages of each
-block on pyrevm in the same rounds; a block is compared if nearly all of them end as on the chain.
+Runs the blocks of ``pevm`` in a folder of real blocks whose pre-state has all accounts, or, with
+``--witnesses``, those of ``mainnet_witness`` on the state that they read. A run executes the
+transactions and computes receipts, bloom filter and receipts root, but not the state root. Times
+are medians of thread CPU time, with known senders and with sender recovery on one thread. The
+rounds of all blocks are interleaved. Exit status 1 if a block uses other gas than its header says.
+
+``published``: milliseconds of sequential execution as published by the authors of pevm, on other
+hardware. ``--threads N`` adds the wall time on N threads: of blocks with unknown senders, and of
+whole imports, which also decode the transactions and compute the state root. ``--revm`` also runs
+the messages of each block on pyrevm. A block is compared if nearly all messages end as on the
+chain.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Measures whether slices stay on time under load: `python -m fastevm.bench.cadence`.
 
-A development node of its own process gets heavy eth_simulateV1 requests over several connections
-and a steady stream of transactions, all over the loopback interface. Reported are the lateness of
-slices as the node measured it, slices that were missed, the time from sending a transaction to
-seeing it in a slice of the feed, and how long trivial requests take meanwhile.
+A development node in a separate process receives expensive eth_simulateV1 requests over several
+connections, and a steady stream of transactions. The report has the lateness of slices as the node
+measured it, the number of missed slices, the time from sending a transaction to seeing it in a
+slice of the feed, and the latency of trivial requests.
 """
 
 import argparse

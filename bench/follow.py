@@ -1,10 +1,10 @@
 """Follows a busy node with partial state: `python -m fastevm.bench.follow --upstream anvil`.
 
-A node with the market of `bench/remote` gets transactions and makes a block a second. A follower
-in a separate process starts with nothing, executes every block on state that it fetches, and
-answers eth_simulateV1 on ``pending`` meanwhile. Reported are blocks, how many did not match, what
-was fetched, and the latency of simulations. With ``--in-process`` the follower is a part of this
-process, whose main thread simulates on its pending state from Python.
+A node with the market of `bench/remote` receives transactions and mines a block per second. A
+follower in a separate process starts without state, executes every block on state that it fetches,
+and answers eth_simulateV1 on ``pending`` meanwhile. The report has the number of blocks and of
+mismatches, the fetched values, and the latency of simulations. With ``--in-process`` the follower
+runs in this process, whose main thread simulates on its pending state from Python.
 """
 
 import argparse

@@ -1,12 +1,11 @@
 """Compares forks of a node by fastevm, ``anvil --fork-url`` and pyrevm, cold and warm.
 
-``python -m fastevm.bench.fork`` starts anvil with 4,000 blocks as the node that is forked, puts a
-proxy in front of it that delays every round trip, and asks each side the same: one balance, one
-hundred, a swap across five pools, 1,000 bundles, and a block of 200 transactions executed again.
-Cold is a fork that knows nothing; warm is the same question asked of the same fork again. ``disk``
-is a new fork of fastevm over the cache that another one filled, ``local`` the same accounts without
-a fork. The times are those of the question; opening the fork has a separate row, and is part of
-the block's. Sides take turns; figures are medians.
+``python -m fastevm.bench.fork`` starts anvil with 4,000 blocks as the upstream, and a proxy that
+delays every round trip. Each side answers the same questions: one balance, one hundred, a swap
+across five pools, 1,000 bundles, and the execution of a block of 200 transactions. ``cold`` is a
+new fork, ``warm`` the same question again on the same fork. ``disk`` is a new fork of fastevm with
+a filled cache, ``local`` the same accounts without a fork. Times do not include opening the fork,
+which has a separate row, except for the block. The sides alternate; figures are medians.
 """
 
 from __future__ import annotations

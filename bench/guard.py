@@ -1,10 +1,10 @@
 """Compares the instruction counts of a dozen programs with ``baseline.json``.
 
-``python -m fastevm.bench.guard`` counts under callgrind and fails where a program needs 5 % more
-of them than the baseline says, or a slot of a fork that is known 10 % more than one in memory;
-``--update`` writes a new baseline on purpose. The call from Python is counted, start-up and set-up
-are not. Counts do not depend on the machine's load, only a little on the seed of the hash tables,
-which is new in each process: the least of a few counts.
+``python -m fastevm.bench.guard`` counts under callgrind. It fails if a program needs 5 % more
+instructions than the baseline, or if reading a fetched slot of a fork needs 10 % more than reading
+a slot in memory. ``--update`` writes a new baseline. Only the call from Python is counted, not
+start-up and set-up. Counts depend a little on the random seed of the hash tables, so the minimum of
+several processes is used.
 """
 
 from __future__ import annotations

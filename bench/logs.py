@@ -2,9 +2,9 @@
 
     python -m fastevm.bench.logs [--quick] [--json FILE]
 
-Both nodes hold the same 4,000 logs in 2,000 blocks: every tenth block has a transaction with 20.
-Every round asks each node every question for a while, so that a slow moment of the machine meets
-both. The figure to compare is the CPU time that an answer costs the server.
+Both nodes have the same 4,000 logs in 2,000 blocks: every tenth block has a transaction with 20.
+The questions and nodes alternate in each round, so that a slow moment of the machine affects both
+nodes. The figure to compare is the server's CPU time per answer.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python -m fastevm.bench.rpc [--quick] [--match NAME] [--json FILE] [--soak SECONDS]
     python -m fastevm.bench.rpc --hostile SECONDS
 
-Every round runs every case once on each node, so that a slow moment of the machine meets both.
-Figures are medians of the rounds. The load generator has one of the cores while the nodes may use
-both, so CPU time per call is the figure to compare; rates are shown beside it.
+Every round runs every case once on each node, so that a slow moment of the machine affects both.
+Figures are medians of the rounds. The load generator uses one core and the nodes may use two, so
+CPU time per call is the figure to compare. Rates are also shown.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m fastevm.bench.simulate [--bundles N] [--rounds N] [--cases FILE]
 
-Every round runs every contender once, so that a slow moment of the machine meets them all; the
-figures are medians over the rounds. pyrevm comes from its own environment (`make peers`) and is
-left out where that is missing; the output says so.
+Every round runs every contender once, so that a slow moment of the machine affects all. Figures are
+medians of the rounds. pyrevm is loaded from its own environment (`make peers`), and left out with a
+message if that is missing.
 """
 
 import argparse

@@ -3,13 +3,13 @@
     python -m fastevm.bench.statetests [--files N] [--cases N] [--rounds N] [--limit SECONDS]
         [--seed N]
 
-A seeded sample takes files of the directories of every archive, and of each file some cases over
-its forks, as a file of their own. File by file py-evm runs them first, in a separate process
-(`make peers`), then fastevm runs those that py-evm passes, and so on in turns; both read the file,
-make the state, run the transaction and compare the root. Times are thread CPU time, the median of
-the rounds. Left out are files that are slow by design, cases that py-evm gets wrong (it has no
-EIP-7610, for one) and those that take it longer than the limit: all of them would favour fastevm.
-Ends with status 1 where fastevm fails a case, 2 without anything to time.
+A seeded sample takes files from the directories of every archive, and some cases over all forks
+from each file. For each file py-evm runs the cases in a separate process (`make peers`), then
+fastevm runs those that py-evm passes, alternately for several rounds. Both read the file, make the
+state, run the transaction and compare the root. Times are medians of thread CPU time. Left out are
+files that are slow by design, cases that py-evm gets wrong (it lacks EIP-7610), and cases in which
+py-evm exceeds the limit. All of them would favour fastevm. Exit status 1 if fastevm fails a case, 2
+without anything to time.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def options(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Compare, and print what was found."""
+    """Compares, and prints the figures."""
     arguments = options(argv)
     kind = next(kind for kind in PEER_KINDS if kind.name == "py-evm")
     python = kind.python()

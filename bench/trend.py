@@ -3,10 +3,10 @@
     make bench
     python -m fastevm.bench.trend build/report trend.csv
 
-Each run adds a row for each peer (fastevm's time divided by the peer's, geometric mean over all
-cases) and for each aim that has a figure. The page of the report then shows how they changed on
-this processor. A run that the file already has is not added again. Ends with status 2 if the
-report has no figures or the file is not such a file.
+Each run adds a row for each peer (geometric mean over all cases of fastevm's time divided by the
+peer's) and for each aim with a figure. The report's page then shows their course on this processor.
+A run that is already in the file is not added again. Exit status 2 if the report has no figures or
+the file has another format.
 """
 
 from __future__ import annotations

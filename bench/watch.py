@@ -3,11 +3,11 @@
     python -m fastevm.bench.watch [--questions N] [--slices N] [--threads N] [--growth] [--most N]
                                   [--node]
 
-Four kinds of bundles, as many of each: ERC-20 transfers, swaps over five pools, liquidations on one
-oracle, checks whether a payment could be captured. Slices change the reads of 1 % and of 10 % of
-them. A full run of all bundles on the same state stands beside. ``--growth``: the work for a fixed
-number of touched questions, with 1,000 to ``--most`` questions. ``--node``: beside the builder of a
-node.
+There are four kinds of bundles in equal numbers: ERC-20 transfers, swaps over five pools,
+liquidations with one oracle, and checks whether a payment could be captured. Slices change the
+reads of 1 % and of 10 % of the bundles. For comparison, all bundles run on the same state.
+``--growth`` shows the work for a fixed number of changed questions, with 1,000 to ``--most``
+questions in all. ``--node`` measures while a node builds blocks.
 """
 
 import argparse

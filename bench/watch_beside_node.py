@@ -1,10 +1,10 @@
 """Times watched simulations while a node builds blocks: ``python -m fastevm.bench.watch --node``.
 
-A node with slices of 200 ms, its server and a `Watch` share this process, as they do in a program
-that embeds a node and in the service behind ``fastevm_watch``: a listener wakes a thread of lower
-priority, which advances to the newest slice. Transactions change the reads of 1 % and of 10 % of
-the questions in each slice. Parts with the watch and without it alternate. A timer in another
-process wakes up at the same intervals: its lateness is that of the machine.
+A node with slices of 200 ms, its server and a `Watch` share this process, as in the service behind
+``fastevm_watch``: a listener wakes a thread of lower priority, which advances to the newest slice.
+Transactions change the reads of 1 % and of 10 % of the questions in each slice. Parts with and
+without the watch alternate. A timer in another process wakes up at the same intervals; its lateness
+is that of the machine.
 """
 
 import gc
@@ -77,9 +77,9 @@ class Follower:
     """Keeps the answers of a watch fresh, in a separate thread.
 
     Like the service behind ``fastevm_watch``, it always advances to the newest slice and stops
-    after `BUDGET` seconds, so that a question whose reads changed again runs on the newer slice
-    only. ``steps``: for each slice, also for those that were skipped, the seconds until all answers
-    were those of this slice or of a later one. ``ran``: for each advance, the questions that ran.
+    after `BUDGET` seconds, so a question whose reads changed again runs on the newer slice only.
+    ``steps``: for each slice, skipped ones included, the seconds until all answers were of this
+    slice or of a later one. ``ran``: for each advance, the number of questions that ran.
     """
 
     def __init__(self, node: Node, watch: Watch) -> None:

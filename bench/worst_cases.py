@@ -4,11 +4,11 @@
     fastevm bench --cases CASES.json --peers pyrevm
 
 DIR has blockchain tests of the compute suite of execution-specs (``tests/benchmark/compute``), as
-``fill --gas-benchmark-values 30`` writes them. Each block is executed, so its gas and its roots are
-checked; a table lists the slowest. The message call with most gas of a test's last block becomes a
-case, with at most ``--gas``: such programs run until none is left, and a thousand of them on slow
-engines would take hours. Its expected outcome is that of fastevm, so another one of a peer is a
-difference. Ends with status 1 if a block is not as expected, 2 if there is no test.
+filled with ``fill --gas-benchmark-values 30``. Each block is executed, with its gas and roots
+checked, and a table lists the slowest blocks. From the last block of each test, the message call
+with most gas becomes a case, with at most ``--gas``, because such programs use all gas and many of
+them would take hours on slow engines. The expected outcome of a case is fastevm's. Exit status 1 if
+a block differs from its expectations, 2 if there is no test.
 """
 
 from __future__ import annotations

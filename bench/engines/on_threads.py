@@ -1,12 +1,11 @@
 """Times work on one thread and on several, relative to hashing at the same time.
 
-A machine that others share gives its processors away for moments, and two processors may be one
-core. So hashing of independent data is timed before and after each pair of runs, on one thread and
-on all, and only pairs count where it gained nearly as much as there are threads: their medians say
-what the machine did not take.
+On a shared machine a processor may be taken away for a moment, and two processors may be one core.
+So independent data is hashed before and after each pair of runs, on one thread and on all. A pair
+counts only if hashing gained nearly as much as there are threads. The results are medians.
 
-To wake a thread takes the same time for short work and for long. So a gain is compared with that of
-hashing that takes as long as the work does on one thread.
+Waking a thread takes a fixed time, which matters more for short work. So the hashing takes as long
+as the work on one thread.
 """
 
 from __future__ import annotations

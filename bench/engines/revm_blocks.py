@@ -1,8 +1,8 @@
 """Times the messages of real blocks on revm, through pyrevm in its own environment.
 
-pyrevm takes no fees, moves no nonce, makes no receipts, has no blob hashes and counts every slot of
-the state before as warm, so some messages end otherwise than on the chain. All of that favours
-revm. It knows the forks from Frontier to Cancun.
+pyrevm charges no fees, changes no nonce, makes no receipts, has no blob hashes, and treats every
+slot of the pre-state as warm, so some messages end otherwise than on the chain. All of this makes
+revm faster. pyrevm has the forks from Frontier to Cancun.
 """
 
 from __future__ import annotations

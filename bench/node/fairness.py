@@ -1,9 +1,9 @@
 """Measures what one client suffers from others: `python -m fastevm.bench.node.fairness`.
 
-The greedy clients of address 127.0.0.1 keep one node busy: two connections repeat an `eth_callMany`
-of 500 endless calls, the others repeat an endless `eth_call` of 50 million gas, or with ``--cheap``
-`eth_blockNumber`. A client of address 127.0.0.2 asks short questions at a steady rate. The node
-measures how late its slices are.
+Greedy clients at 127.0.0.1 keep one node busy: two connections repeat an `eth_callMany` of 500
+endless calls, the others repeat an endless `eth_call` of 50 million gas, or with ``--cheap``
+`eth_blockNumber`. A client at 127.0.0.2 sends short requests at a steady rate. The node measures
+how late its slices are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Loads one node with everything at once and measures whether its memory stays flat.
 
-All calls of the benchmark in turns, hostile requests, a steady stream of transactions, connections,
-subscriptions and filters that come and go. A node holds the newest blocks and states in memory, and
-the older ones in files: it grows until the former are complete, and not any more then.
+The load: all calls of the benchmark in rotation, hostile requests, a steady stream of transactions,
+and connections, subscriptions and filters that come and go. A node keeps the newest blocks and
+states in memory and older ones in files, so its memory grows until that number is reached.
 """
 
 from __future__ import annotations

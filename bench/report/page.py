@@ -41,12 +41,11 @@ def write(
     other_found: tuple[str, dict[str, Any]] | None = None,
     trend: dict[str, list[tuple[str, float]]] | None = None,
 ) -> None:
-    """Write what was found into a directory, which is made if it is missing, and a page of it.
+    """Writes figures to a directory, which is created if necessary, and an HTML page of them.
 
-    ``found``: of the engines; ``node_found``: of the node; ``blocks_found``: of real blocks;
-    ``other_found``: name and figures of a file of cases that is not ours; ``trend``: times and
-    values of each measure. What is not given is taken from what the directory holds from another
-    run.
+    ``found``: figures of the engines. ``node_found``: of the node. ``blocks_found``: of real
+    blocks. ``other_found``: name and figures of a case file that is not ours. ``trend``: times and
+    values of each measure. For missing arguments, the page uses the directory's older figures.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if other_found is not None:

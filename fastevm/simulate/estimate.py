@@ -87,7 +87,7 @@ def _search(
     pays_only = is_transfer(attempt.view, request, attempt.state_overrides)
     has_one_price = has_one_transfer_price(attempt.schedule)
     if pays_only and has_one_price and high >= TRANSFER_GAS:
-        # The run checks all that a call is checked for. If it is refused, the search says why.
+        # The run makes the same checks as a call. If it is refused, the search reports the reason.
         with suppress(InvalidTransaction):
             if attempt.run(TRANSFER_GAS, timeout).success:
                 return TRANSFER_GAS

@@ -8,7 +8,7 @@ from tests.ecosystem.suites import FOLDER, OURS, SUITES, environment, run, sourc
 
 NAME = "web3-modules"
 FEWEST = 400  # cases
-OF_GETH = "test_web3_client_version"  # wants the name Geth
+OF_GETH = "test_web3_client_version"  # expects the name Geth
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from eth_tester.utils.backend_testing import BaseTestBackendDirect
 
 
 class TestBackend(BaseTestBackendDirect):  # type: ignore[misc]
-    """All cases."""
+    """Runs all inherited cases."""
 
     @pytest.fixture
     def eth_tester(self) -> EthereumTester:

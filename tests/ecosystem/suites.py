@@ -53,14 +53,14 @@ OUTCOME = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed)")
 
 @dataclass(frozen=True)
 class Suite:
-    """One suite.
+    """A test suite.
 
-    ``engines``: name -> what it adds to the environment; ``source``: the distribution that holds
-    the tests; ``change``: a file there, a text and what stands in its place on fastevm;
-    ``additions``: files there, and ours that stand at their ends on every engine;
-    ``repository``: where distributions have no tests, an address and a tag to clone;
-    ``node``: the variable of the environment that names a development node of ours to ask;
-    ``project``: a folder of ours with a user's project, and ``program``, the module that tests it.
+    ``engines``: name -> environment variables. ``source``: the distribution that contains the
+    tests. ``change``: a file in it, a text, and the replacement on fastevm. ``additions``: files in
+    it, and our files that are appended to them on every engine. ``repository``: address and tag to
+    clone if distributions have no tests. ``node``: the environment variable that names our
+    development node. ``project``: a folder with a user's project, and ``program``, the module that
+    tests it.
     """
 
     packages: tuple[str, ...]

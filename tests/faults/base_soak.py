@@ -149,7 +149,7 @@ class Load:
         self.nonces[who] += 1
 
     def _next_nonce(self, account: DevAccount) -> int:
-        """Returns the nonce after all that is in blocks and all that waits."""
+        """Returns the nonce after all mined and pooled transactions."""
         name = hex_bytes(account.address)
         nonce = int(self.sequencer.ask("eth_getTransactionCount", name, "latest"), 16)
         waiting = self.sequencer.ask("txpool_contentFrom", name)

@@ -236,7 +236,7 @@ class Soak:
         self.load.transfers += 1
 
     def _next_nonce(self, address: bytes) -> int:
-        """Returns the nonce after all that is pre-confirmed and all that waits."""
+        """Returns the nonce after all pre-confirmed and pooled transactions."""
         name = "0x" + address.hex()
         nonce = int(self.builder.ask("eth_getTransactionCount", name, "pending"), 16)
         waiting = self.builder.ask("txpool_contentFrom", name)

@@ -1,12 +1,12 @@
-"""Random sequences of calls on the public objects with hostile values: errors, never a crash.
+"""Calls the public objects randomly with hostile values, which may raise exceptions but not crash.
 
-``python -m tests.fuzz.public_api --calls 1000000 --seed 1``. Names and types come from the stubs:
-most arguments are what a call may well accept, some are hostile. A sequence makes objects (without
-their constructors too), calls and assigns to what they have, and copies, pickles and subclasses
-them, on two threads at once; it runs Python inside of runs, blocks on several threads, batches
-whose columns others read, and contracts by their ABI. Only a crash, a hang or a report of a
-sanitizer is a failure: any exception is an answer. The last sequence is named on the way, so that
-``--seed`` and ``--first`` repeat it. ``--counts`` shows how often what was called, and accepted.
+``python -m tests.fuzz.public_api --calls 1000000 --seed 1``. Names and types come from the stubs.
+Most arguments are valid, some are hostile. A sequence makes objects (with and without their
+constructors), calls methods, sets attributes, and copies, pickles and subclasses objects, on two
+threads at once. It also runs Python hooks during execution, blocks on several threads, batches
+whose columns other libraries read, and contracts by their ABI. Only a crash, a hang or a
+sanitizer's report is a failure. The current sequence is printed, so that ``--seed`` and ``--first``
+can repeat it. ``--counts`` shows the number of calls by name, and how many were accepted.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ UNKNOWN_HASH: Final = "0x" + "11" * 32
 FIRST_CALL: Final = [{"transactions": [CALL]}]
 TREE: Final = {"tracer": "callTracer"}
 
-# params of a method; `None` stands for the block
+# params of a method; `None` is replaced by the block
 OTHERS: Final[dict[str, list[Any]]] = {
     "debug_accountInfoAt": [None, "0x0", SENDER],
     "debug_codeByHash": [UNKNOWN_HASH, None],

@@ -1,7 +1,6 @@
 """Tests that the text reader and the reader of parsed JSON give the same plan.
 
-Both readers give the same plan. A member that nobody knows is ignored by the standard, and sends a
-request to the reader of parsed JSON.
+The standard ignores unknown members. A request with one is read by the reader of parsed JSON.
 """
 
 import json

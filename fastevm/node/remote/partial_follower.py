@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 KNOWN_LIMIT: Final = 128 * 1024 * 1024
 # maximum distance of the base in blocks; limits the chain of layers
 GENERATION_BLOCKS: Final = 128
-LAG_SECONDS: Final = 3.0  # an address may stand for several machines, some of which lag
+LAG_SECONDS: Final = 3.0  # several machines may share an address, and some may lag
 FOLLOWED_STATES: Final = 256  # canonical blocks whose states are kept, with their generations
 ACCOUNT_BYTES: Final = 400  # estimated size of an account that a block changed, with a few slots
 

@@ -1,12 +1,12 @@
-"""viem's own suites, as published, on anvil and on `fastevm dev`, each node behind prool.
+"""Runs viem's own test suites on anvil and on `fastevm dev`, each node behind prool.
 
-``python -m tests.ecosystem.development.viem_suites [SUITE ...]`` prints a table of cases passed on
-each node, and the cases that anvil alone passes. Exit status 1 where there is one.
+``python -m tests.ecosystem.development.viem_suites [SUITE ...]`` prints a table of passed cases per
+node, and the cases that only anvil passes. Exit status 1 if there are any.
 
-VIEM_SOURCE is a checkout of viem; without it the tag of VERSION is cloned, since the package on npm
-has no tests. Cases that deploy viem's contracts want ``contracts/generated.ts``, which viem's own
-``pnpm contracts:build`` writes there; without it they fail on both nodes. The suites fork mainnet;
-here they fork an empty chain that begins at the same block, so what reads mainnet fails on both.
+VIEM_SOURCE names a checkout of viem. Without it the tag of VERSION is cloned, as the npm package
+has no tests. Cases that deploy viem's contracts need ``contracts/generated.ts``, which viem's
+``pnpm contracts:build`` writes; without it they fail on both nodes. The suites fork mainnet. Here
+they fork an empty chain that begins at the same block, so cases that read mainnet fail on both.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FAILURE: Final = 300  # most characters of a failure's text
 GENERATED: Final = "contracts/generated.ts"
 IMPORTED: Final = re.compile(r"import \{([^}]*)\} from '[^']*contracts/generated\.js'")
 
-Outcomes = dict[str, str | None]  # case -> what went wrong, None where nothing did
+Outcomes = dict[str, str | None]  # case -> error, None if it passed
 
 
 @dataclass(frozen=True)
