@@ -38,6 +38,7 @@ CLIENT_SHARE: Final = 4
 MOST_DESCRIPTORS: Final = 65_536  # soft limit of open files that the node requests
 # bytes of one poll of new transactions; the next poll returns the rest
 ARRIVALS_SIZE: Final = 16 * 1024 * 1024
+LOADED_STATE_SIZE: Final = 64 * 1024 * 1024  # bytes of decompressed text of one anvil_loadState
 LOG_CHOICES_LIMIT: Final = 1000  # addresses, or topics of one position, of a log filter
 
 

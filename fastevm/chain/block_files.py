@@ -97,11 +97,15 @@ def _snappy() -> Callable[[bytes], bytes]:
         how = install_command("era")
         raise FastevmError(f"era1 files are packed with snappy: {how}") from None
 
+    buffer = bytearray(MAX_BLOCK_BYTES)
+
     def unpack(content: bytes) -> bytes:
         try:
-            return bytes(snappy.decompress(content))
+            size = snappy.decompress_into(content, buffer)
         except Exception as error:  # cramjam's own class is not a ValueError
-            raise ValueError(f"invalid snappy data: {error}") from None
+            limit = f"or more than {MAX_BLOCK_BYTES} bytes"
+            raise ValueError(f"invalid snappy data, {limit}: {error}") from None
+        return bytes(memoryview(buffer)[:size])
 
     return unpack
 

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
+from fastevm.core.primitives.decompression import ZLIB, decompressed
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.state.source import Found, RemoteAccount
 from fastevm.fork.pinned_block import PinnedBlock
@@ -35,6 +36,7 @@ ROWS_PER_CHECK: Final = 20_000  # rows written between two checks of the size
 KEPT_SHARE: Final = 0.8  # eviction reduces the file to this share of the limit
 MAX_SLOTS_OF_ACCOUNT: Final = 20_000  # slots returned with a requested account
 MAX_RESPONSE_BYTES: Final = 16 * 1024**2  # size limit of one cached answer
+MAX_TEXT_BYTES: Final = 256 * 1024**2  # the same when it is decompressed
 QUERY_KEYS: Final = 500
 BYTES_OF_A_ROW: Final = 200  # approximate size of a slot
 
@@ -246,7 +248,9 @@ class DiskCache:
         rows = self._read(
             "select body from response where block = ? and request = ?", (block.id, request)
         )
-        return next((json.loads(zlib.decompress(body)) for (body,) in rows), None)
+        return next(
+            (json.loads(decompressed(body, MAX_TEXT_BYTES, ZLIB)) for (body,) in rows), None
+        )
 
     def put_endpoint(self, key: str, chain: str, capabilities: Mapping[str, Any]) -> None:
         """Stores the chain and capabilities of an endpoint; ``key`` does not reveal its address."""
@@ -501,7 +505,7 @@ def _merge(file: sqlite3.Connection) -> None:
 
 
 def _block(number: int, digest: bytes, header: bytes) -> PinnedBlock:
-    return PinnedBlock(number, digest, json.loads(zlib.decompress(header)))
+    return PinnedBlock(number, digest, json.loads(decompressed(header, MAX_TEXT_BYTES, ZLIB)))
 
 
 def _add_slots(found: Found, address: bytes, rows: Iterable[tuple[bytes, bytes]]) -> None:

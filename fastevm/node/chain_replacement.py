@@ -97,19 +97,20 @@ class ChainReplacement:
             self.producer.restart()
             return dumped_state(self.chain, historical=historical)
 
-    def load_state(self, data: bytes) -> None:
+    def load_state(self, data: bytes, limit: int | None = None) -> None:
         """Loads a chain that this node or anvil dumped: JSON, optionally compressed with gzip.
 
         Accounts that are not in the dump keep their values, as in anvil, and so does the chain id.
-        A forked chain loads only the accounts. Raises ValueError with the reason and then changes
-        nothing, except that it seals the block under construction.
+        A forked chain loads only the accounts. ``limit``: most bytes of decompressed text. Raises
+        ValueError with the reason and then changes nothing, except that it seals the block under
+        construction.
         """
         chain, producer = self.chain, self.producer
         with producer.lock:
             producer.seal_open_block()
             if chain.journal is not None:
                 raise ValueError("a node with a data directory cannot load another chain")
-            saved = read_state(data)
+            saved = read_state(data, limit)
             below = chain.layer_of(chain.head.hash)
             layer = with_amendments(below, saved.accounts)
             blocks = () if chain.partial else saved_blocks(saved, layer)

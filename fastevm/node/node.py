@@ -506,9 +506,9 @@ class Node:
         """Returns the chain as JSON text, see `ChainReplacement.dump_state`."""
         return self.development.required().replacement.dump_state(historical=historical)
 
-    def load_state(self, data: bytes) -> None:
+    def load_state(self, data: bytes, limit: int | None = None) -> None:
         """Loads a dumped chain, see `ChainReplacement.load_state`."""
-        self.development.required().replacement.load_state(data)
+        self.development.required().replacement.load_state(data, limit)
 
     def _is_waiting(self, tx_hash: bytes) -> bool:
         return self.submission.is_waiting(tx_hash)

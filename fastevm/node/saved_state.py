@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import zlib
 from typing import Any, Final
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.genesis import with_amendments
 from fastevm.core.execution.types import Block, Header
+from fastevm.core.primitives.decompression import decompressed
 from fastevm.core.state.layer import Layer
 from fastevm.rpc_client.large_json import decode
 from fastevm.rpc_types.anvil_state import BlockAndReceipts, SavedChain, chain_json, read_chain
@@ -17,7 +17,6 @@ MAX_SAVED_BLOCKS: Final = 100_000  # newest blocks that are saved, with their tr
 MAX_SAVED_STATES: Final = 1_000  # older states that are saved
 MAX_STATE_BYTES: Final = 1 << 30  # most bytes of decompressed JSON text
 GZIP_MAGIC: Final = b"\x1f\x8b"
-GZIP_WINDOW: Final = zlib.MAX_WBITS | 16  # zlib's wbits value for gzip
 COMPRESSION: Final = 6
 
 
@@ -40,9 +39,12 @@ def dumped_state(chain: Chain, *, historical: bool = False) -> bytes:
     return json.dumps(chain_json(chain.layer_of(head.hash), blocks, states)).encode()
 
 
-def read_state(data: bytes) -> SavedChain:
-    """Reads a saved chain: JSON text, optionally gzipped. Raises ValueError with the reason."""
-    return read_chain(_parsed(data))
+def read_state(data: bytes, limit: int | None = None) -> SavedChain:
+    """Reads a saved chain: JSON text, optionally gzipped. Raises ValueError with the reason.
+
+    ``limit``: most bytes of decompressed text; the default is `MAX_STATE_BYTES`.
+    """
+    return read_chain(_parsed(data, MAX_STATE_BYTES if limit is None else limit))
 
 
 def saved_blocks(saved: SavedChain, layer: Layer) -> tuple[BlockAndReceipts, ...]:
@@ -92,16 +94,10 @@ def packed_state(data: bytes) -> bytes:
     return gzip.compress(data, COMPRESSION)
 
 
-def _parsed(data: bytes) -> Any:
-    if data[:2] == GZIP_MAGIC:
-        unpacking = zlib.decompressobj(GZIP_WINDOW)
-        try:
-            data = unpacking.decompress(data, MAX_STATE_BYTES)
-        except zlib.error as error:
-            raise ValueError(f"not a state: {error}") from None
-        if unpacking.unconsumed_tail:
-            raise ValueError(f"a state of more than {MAX_STATE_BYTES} bytes")
+def _parsed(data: bytes, limit: int) -> Any:
     try:
+        if data[:2] == GZIP_MAGIC:
+            data = decompressed(data, limit)
         return decode(data)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not a state: {error}") from None

@@ -32,19 +32,24 @@ from fastevm.rpc_client.messages import (
     request_of,
     result_of,
     shown_address,
+    unpacked_body,
 )
 
 if TYPE_CHECKING:
     import aiohttp
 
 ERROR_STATUS: Final = 300  # HTTP statuses from this one on are failures; redirects are not followed
+HEADERS: Final = {**CONTENT_TYPE, "Accept-Encoding": "gzip"}
 HEARTBEAT_SECONDS: Final = 5.0  # seconds between pings; a pong must arrive within half of that
 CLOSE_SECONDS: Final = 1.0  # timeout of the closing handshake
 UNREAD_LIMIT: Final = 1_024  # unread notifications at which reading from the socket pauses
 
 
-def open_session() -> aiohttp.ClientSession:
+def open_session(*, decompresses: bool = True) -> aiohttp.ClientSession:
     """Returns a session whose requests raise `aiohttp.ClientError` instead of following a redirect.
+
+    The number of interim heads is limited. ``decompresses``: whether aiohttp unpacks the bodies of
+    answers, without a limit and on the event loop.
 
     A redirect could make this process connect to any host, for example in its private network.
     ``ws_connect`` has no option to forbid redirects.
@@ -52,7 +57,11 @@ def open_session() -> aiohttp.ClientSession:
     module = import_module("aiohttp")
     trace = module.TraceConfig()
     trace.on_request_redirect.append(_refuse_redirect)
-    session: aiohttp.ClientSession = module.ClientSession(trace_configs=[trace])
+    session: aiohttp.ClientSession = module.ClientSession(
+        trace_configs=[trace],
+        response_class=import_module("fastevm.rpc_client.bounded_response").BoundedResponse,
+        auto_decompress=decompresses,
+    )
     return session
 
 
@@ -123,12 +132,12 @@ class AsyncJsonRpcClient(AsyncClosing):
     async def send(self, body: bytes) -> bytes:
         """Returns the answer to a body, unparsed. Raises RpcUnreachable."""
         if self._session is None:
-            self._session = open_session()
+            self._session = open_session(decompresses=False)
         try:
             async with (
                 asyncio.timeout(self.timeout),
                 self._session.post(
-                    self.url, data=body, headers=CONTENT_TYPE, allow_redirects=False
+                    self.url, data=body, headers=HEADERS, allow_redirects=False
                 ) as response,
             ):
                 parts, size = [], 0
@@ -139,9 +148,16 @@ class AsyncJsonRpcClient(AsyncClosing):
                         raise self._failure(f"the answer has more than {self.max_answer} bytes")
                 if response.status >= ERROR_STATUS:
                     raise self._failure(f"HTTP status {response.status}", response.status)
+                encoding = response.headers.get("Content-Encoding", "")
         except (self._aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise self._failure(reason_of(error)) from None
-        return b"".join(parts)
+        whole = b"".join(parts)
+        if not encoding:
+            return whole
+        try:
+            return await asyncio.to_thread(unpacked_body, whole, encoding, True, self.max_answer)
+        except ValueError as error:
+            raise self._failure(str(error)) from None
 
     async def close(self) -> None:
         """Closes the connections; the next call opens a new one."""

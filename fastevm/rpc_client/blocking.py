@@ -1,10 +1,11 @@
 """A blocking JSON-RPC client over HTTP, with one persistent connection."""
 
+import io
 import select
 import socket
-import zlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from functools import partial
 from http.client import (
     HTTPConnection,
     HTTPException,
@@ -17,9 +18,11 @@ from time import monotonic
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from fastevm.core.primitives.decompression import TooLarge
 from fastevm.errors import error_text
 from fastevm.rpc_client.messages import (
     CONTENT_TYPE,
+    HEAD_BYTES,
     MAX_ANSWER_BYTES,
     REQUEST_SECONDS,
     Answer,
@@ -32,12 +35,12 @@ from fastevm.rpc_client.messages import (
     request_of,
     result_of,
     shown_address,
+    unpacked_body,
 )
 from fastevm.rpc_client.special_addresses import connect
 
 ERROR_STATUS: Final = 300  # HTTP statuses from this one on are failures; redirects are not followed
 PIECE_BYTES: Final = 1 << 20  # bytes per read of an answer
-GZIP: Final = 31  # wbits value of zlib for a gzip header
 
 
 class HttpAnswer(NamedTuple):
@@ -49,10 +52,65 @@ class HttpAnswer(NamedTuple):
     wire_bytes: int
 
 
+class TimedReads(io.RawIOBase):
+    """Reads of a socket until a time, and at most `HEAD_BYTES` and a buffer until `head_ended`.
+
+    The timeout of a socket would begin again with every byte.
+    """
+
+    def __init__(self, sock: socket.socket, reads: io.RawIOBase, ends: float) -> None:
+        self.sock, self.reads, self.ends = sock, reads, ends
+        self.left: int | None = HEAD_BYTES
+
+    def head_ended(self) -> None:
+        """Stops counting bytes: the body follows."""
+        self.left = None
+
+    def readable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Reads once. Raises TimeoutError after the end, and HTTPException for a large head."""
+        if self.left is not None and self.left < 0:
+            raise HTTPException(f"the head of the answer has more than {HEAD_BYTES} bytes")
+        seconds = self.ends - monotonic()
+        if seconds <= 0:
+            raise TimeoutError("timed out")
+        self.sock.settimeout(seconds)
+        count = self.reads.readinto(buffer)
+        if self.left is not None and count:
+            self.left -= count
+        return int(count)
+
+    def close(self) -> None:
+        """Closes the reads of the socket."""
+        if not self.closed:
+            self.reads.close()
+        super().close()
+
+
+class BoundedResponse(HTTPResponse):
+    """A response whose heads are limited in size, and which must arrive until ``ends``.
+
+    http.client skips any number of interim heads (status 1xx).
+    """
+
+    def __init__(self, sock: socket.socket, *args: Any, ends: float, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self._reads = TimedReads(sock, self.fp.detach(), ends)
+        self.fp = io.BufferedReader(self._reads)
+
+    def begin(self) -> None:
+        """Reads the head."""
+        super().begin()
+        self._reads.head_ended()
+
+
 class JsonRpcClient:
     """Calls a node over HTTP or HTTPS. Only one thread may use an object.
 
-    ``timeout``: seconds for each wait on the socket, and for a whole answer. ``headers`` are sent
+    ``timeout``: seconds for a whole request and its answer. ``headers`` are sent
     with every request; ``compressed``: request gzip; ``guarded``: refuse link-local addresses and
     metadata services, for a URL from a request. If the node has closed the connection, the next
     call reopens it; no request is sent twice.
@@ -73,6 +131,7 @@ class JsonRpcClient:
         self.url, self.timeout, self.max_answer = url, timeout, max_answer
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._headers = CONTENT_TYPE | _authorization(parts) | dict(headers or {})
+        self._compressed = compressed
         if compressed:
             self._headers["Accept-Encoding"] = "gzip"
         self._connection = kind(parts.hostname or "", parts.port, timeout=timeout)
@@ -105,14 +164,23 @@ class JsonRpcClient:
         try:
             self._drop_ended_connection()
             ends = monotonic() + self.timeout
+            if self._connection.sock is not None:  # the previous answer left a shorter timeout
+                self._connection.sock.settimeout(self.timeout)
+            response_class: Any = partial(BoundedResponse, ends=ends)
+            self._connection.response_class = response_class
             self._connection.request("POST", self._target, body, self._headers)
             response = self._connection.getresponse()
             sent = self._read(response, ends)
         except (OSError, HTTPException) as error:
             self.close()
             raise self._failure(error_text(error)) from error
-        unzips = response.getheader("Content-Encoding") == "gzip"
-        answer = self._unzipped(sent) if unzips else sent
+        encoding = response.getheader("Content-Encoding") or ""
+        try:
+            answer = unpacked_body(sent, encoding, self._compressed, self.max_answer)
+        except TooLarge:
+            raise self._too_large() from None
+        except ValueError as error:
+            raise self._failure(str(error)) from None
         return HttpAnswer(response.status, response.headers, answer, len(sent))
 
     def _read(self, response: HTTPResponse, ends: float) -> bytes:
@@ -128,18 +196,6 @@ class JsonRpcClient:
             raise HTTPException(f"the answer lacks its last {response.length} bytes")
         response.close()  # allows the connection to be reused
         return b"".join(pieces)
-
-    def _unzipped(self, body: bytes) -> bytes:
-        try:
-            stream = zlib.decompressobj(GZIP)
-            found = stream.decompress(body, self.max_answer + 1)
-        except zlib.error:
-            raise self._failure("the answer is not gzip") from None
-        if len(found) > self.max_answer:
-            raise self._too_large()
-        if not stream.eof:
-            raise self._failure("the gzip answer is truncated")
-        return found
 
     def _too_large(self) -> AnswerTooLarge:
         self.close()

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from fastevm.core.primitives.decompression import decompressed
 from fastevm.errors import FastevmError
 from fastevm.rpc_client.large_json import decode
 
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 REQUEST_SECONDS: Final = 10.0
+MOST_INTERIM_HEADS: Final = 16  # heads with status 1xx before the head of an answer
+HEAD_BYTES: Final = 64 * 1024  # most bytes of all heads before the body of an answer
+TOO_MANY_HEADS: Final = f"more than {MOST_INTERIM_HEADS} interim heads"
 CONTENT_TYPE: Final = {"Content-Type": "application/json"}
 METHOD_NOT_FOUND: Final = -32601
 
@@ -59,6 +63,20 @@ def body_of(request: Request | Sequence[Request]) -> bytes:
 def request_body(method: str, params: Sequence[Any] = (), number: int = 1) -> bytes:
     """Returns the compact JSON of one request."""
     return body_of(request_of(method, params, number))
+
+
+def unpacked_body(body: bytes, encoding: str, accepted: bool, max_answer: int) -> bytes:
+    """Returns the body of an answer without its ``Content-Encoding``.
+
+    Raises `TooLarge` above ``max_answer`` decompressed bytes. Raises ValueError for invalid data,
+    and for an encoding that was not requested: ``accepted`` says whether gzip was.
+    """
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return body
+    if name not in ("gzip", "x-gzip") or not accepted:
+        raise ValueError("the answer is compressed, which was not requested")
+    return decompressed(body, max_answer)
 
 
 def answers_in(body: bytes | str, requests: Sequence[Request]) -> list[Answer]:

@@ -7,6 +7,7 @@ from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA
 from fastevm.rpc.dispatch.registry import Param
+from fastevm.rpc.limits import LOADED_STATE_SIZE
 from fastevm.rpc.methods.development import attempt, methods
 from fastevm.rpc_types.quantity import decode_bool
 
@@ -27,5 +28,5 @@ def load_state(context: Context, data: Any) -> bool:
     Accounts that are not in the dump stay. Snapshots and pooled transactions are dropped. States of
     older blocks are available if the dump has them.
     """
-    attempt(context.node.load_state, data)
+    attempt(context.node.load_state, data, LOADED_STATE_SIZE)
     return True

@@ -46,6 +46,39 @@ def is_text(value: str) -> bool:
     return True
 
 
+def refused_headers(request: web.BaseRequest) -> str | None:
+    """Return why headers are refused before aiohttp reads them, or None."""
+    headers = request.headers
+    if not all(map(is_text, headers.values())):
+        return "a header is not text"
+    if not headers.get("Sec-WebSocket-Key", "").isascii():
+        return "invalid Sec-WebSocket-Key"
+    return None
+
+
+class Runner(web.AppRunner):
+    """A runner that refuses headers before aiohttp's own handlers see them.
+
+    aiohttp fails on some that are not text, such as Expect, before middlewares run.
+    """
+
+    async def _make_server(self) -> web.Server:
+        server = await super()._make_server()
+        handle = server.request_handler
+
+        async def checked(request: web.BaseRequest) -> web.StreamResponse:
+            refusal = refused_headers(request)
+            if refusal is not None:
+                return web.Response(status=400, text=f"{refusal}\n")
+            try:
+                return await handle(request)
+            except ConnectionError:  # the client left: nobody reads the answer
+                return web.Response(status=400)
+
+        server.request_handler = checked
+        return server
+
+
 class Endpoint:
     """The routes of one listener.
 
@@ -73,7 +106,7 @@ class Endpoint:
 
     def runner(self, keepalive: float, shutdown: float) -> web.AppRunner:
         """Return the runner of the application; both times in seconds."""
-        return web.AppRunner(
+        return Runner(
             self.application(),
             access_log=None,
             # decompressing a kilobyte of Brotli could block the loop for seconds
@@ -120,10 +153,8 @@ class Endpoint:
 
     @web.middleware
     async def admission(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse headers that are no text, unknown Host names, and origins that may not call."""
+        """Refuse unknown Host names, and origins that may not call."""
         headers = request.headers
-        if not all(map(is_text, headers.values())):
-            return self._text(400, "a header is not text")
         refusal = self.access.refusal(headers.get("Host", ""), headers.get("Origin"))
         return await handler(request) if refusal is None else self._text(403, refusal)
 

@@ -53,7 +53,10 @@ class FeedRoute:
             heartbeat=PING_SECONDS, max_msg_size=READ_LIMIT, compress=False
         )
         try:
-            await socket.prepare(request)
+            try:
+                await socket.prepare(request)
+            except ConnectionError:  # the client left before the upgrade
+                return socket
             if connection is not None:
                 connection.becomes_socket()
             self._sockets.add(socket)

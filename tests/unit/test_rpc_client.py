@@ -130,7 +130,18 @@ def test_an_answer_may_be_compressed(url: str) -> None:
         client.call("echo", "x" * 10_000)
 
 
-@pytest.mark.parametrize(("path", "reason"), [("/cut", "lacks its last 5"), ("/gzip-cut", "gzip")])
+def test_a_compressed_answer_that_was_not_requested_is_refused(url: str) -> None:
+    with (
+        JsonRpcClient(url + "/gzip", headers={"Accept-Encoding": "gzip"}) as client,
+        pytest.raises(RpcUnreachable, match="compressed, which was not requested"),
+    ):
+        client.call("echo", 1)
+
+
+CUT = [("/cut", "lacks its last 5"), ("/gzip-cut", "truncated")]
+
+
+@pytest.mark.parametrize(("path", "reason"), CUT)
 def test_an_answer_that_is_cut_is_an_error(url: str, path: str, reason: str) -> None:
     with (
         JsonRpcClient(url + path, compressed=True) as client,

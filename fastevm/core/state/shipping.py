@@ -1,9 +1,11 @@
 """Serialises whole states, for other processes or files."""
 
 import struct
+import sys
 import zlib
 from typing import Final, NamedTuple
 
+from fastevm.core.primitives.decompression import ZLIB, TooLarge, decompressed
 from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import RemoteState
 from fastevm.core.state.source import Found, Wanted
@@ -103,18 +105,17 @@ def unpack_layer(data: bytes, *, limit: int | None = None) -> Layer:
         raise ValueError("these bytes are no packed state of this version")
     try:
         return _layer(_decompressed(memoryview(data)[len(MAGIC) :], limit), limit)
-    except (zlib.error, struct.error, IndexError, OverflowError) as error:
+    except (struct.error, IndexError, OverflowError) as error:
         raise ValueError(f"a damaged state: {error}") from None
 
 
 def _decompressed(data: memoryview, limit: int | None) -> bytes:
-    unpacking = zlib.decompressobj()
-    body = unpacking.decompress(data, 0 if limit is None else limit + 1)
-    if limit is not None and len(body) > limit:
-        raise ValueError(f"the state has more than {limit} bytes")
-    if not unpacking.eof or unpacking.unused_data:
-        raise ValueError("a damaged state: it does not end where its data ends")
-    return body
+    try:
+        return decompressed(data, sys.maxsize if limit is None else limit, ZLIB)
+    except TooLarge:
+        raise ValueError(f"the state has more than {limit} bytes") from None
+    except ValueError as error:
+        raise ValueError(f"a damaged state: {error}") from None
 
 
 def _layer(body: bytes, limit: int | None) -> Layer:

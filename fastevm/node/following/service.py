@@ -204,8 +204,11 @@ class SyncService:
         try:
             async with (
                 open_session() as session,
-                session.ws_connect(
-                    self.feed_url, heartbeat=PING_SECONDS, max_msg_size=MAX_MESSAGE_BYTES
+                await asyncio.wait_for(
+                    session.ws_connect(
+                        self.feed_url, heartbeat=PING_SECONDS, max_msg_size=MAX_MESSAGE_BYTES
+                    ),
+                    SILENCE_SECONDS,
                 ) as socket,
             ):
                 self._feed_link.opened()

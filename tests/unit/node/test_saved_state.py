@@ -112,6 +112,8 @@ def test_a_dump_is_bounded_when_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("fastevm.node.saved_state.MAX_STATE_BYTES", 100)
     with pytest.raises(ValueError, match="more than 100 bytes"):
         fresh().load_state(gzip.compress(b" " * 1000))
+    with pytest.raises(ValueError, match="more than 50 bytes"):
+        fresh().load_state(gzip.compress(b" " * 80), 50)
 
 
 def test_a_chain_in_a_data_directory_stays(tmp_path: Path, used: Node) -> None:
