@@ -10,8 +10,7 @@ from fastevm import tracing
 from fastevm.core.primitives.hex import checksum_address
 from fastevm.rpc.contract_files import ContractFiles, KnownContract
 from fastevm.rpc.inferred_reasons import REVERTED, FailedFrame, inferred_reason
-from fastevm.rpc.methods.trace import base_of
-from fastevm.rpc.view import View
+from fastevm.rpc.view import View, base_of
 from fastevm.tracing import LastSteps, TraceRequest
 
 LAST_STEPS: Final = TraceRequest(make=tracing.LastStepsTracer)

@@ -10,8 +10,10 @@ from fastevm import Layer, blob_base_fee
 from fastevm.chain import PendingBlock
 from fastevm.core.execution.types import Block, Receipt
 from fastevm.core.primitives.hex import quantity
+from fastevm.core.primitives.replace import replace
 from fastevm.node import Node
 from fastevm.rpc.dispatch.workers import require_worker_above_limit
+from fastevm.rpc.errors import RpcError
 from fastevm.rpc_types.arbitrum import receipt_members
 from fastevm.rpc_types.blocks import block_json, block_millis
 from fastevm.rpc_types.l1_fees import L1FeeMembers
@@ -244,3 +246,10 @@ class View(Struct, eq=False):
             return member
         fee = blob_base_fee(header.excess_blob_gas, self.schedule)
         return b'"blobGasPrice":"%b",%b' % (quantity(fee).encode(), member)
+
+
+def base_of(view: View) -> StateView:
+    """Return the state before a block, with the block's own header and rules."""
+    if view.block.header.number == 0:
+        raise RpcError("server_error", "genesis is not traceable")
+    return replace(view.state(), layer=view.layer_below, block_hash=view.hash)

@@ -24,10 +24,10 @@ from fastevm.rpc.methods.calls import STATE_OVERRIDES
 from fastevm.rpc.methods.trace import (
     CALL_CONFIG,
     CallTraceConfig,
-    base_of,
     list_of,
     view_of,
 )
+from fastevm.rpc.view import base_of
 from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.overrides import decode_block_overrides
 from fastevm.rpc_types.quantity import DecodeError, object_fault

@@ -14,9 +14,8 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import CODE_SEARCH_ACCOUNTS, STORAGE_RANGE_LIMIT
 from fastevm.rpc.methods.development import decode_number
 from fastevm.rpc.methods.state import account_info
-from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.methods.transactions import get_raw_transaction
-from fastevm.rpc.view import View
+from fastevm.rpc.view import View, base_of
 from fastevm.rpc_types.blocks import block_json
 from fastevm.rpc_types.quantity import decode_bytes
 from fastevm.rpc_types.transactions import Json

@@ -15,9 +15,8 @@ from fastevm.rpc.dispatch.registry import RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.failure import failure_of_transaction
-from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.methods.transactions import locate_or_look
-from fastevm.rpc.view import View
+from fastevm.rpc.view import View, base_of
 from fastevm.rpc_types.transactions import Json
 from fastevm.tracing import TraceRequest, TracingError
 

@@ -15,8 +15,8 @@ from fastevm.rpc.dispatch.workers import require_worker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.failure import failure_of_transaction
 from fastevm.rpc.hardhat_errors import failure_words
-from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.methods.transactions import locate
+from fastevm.rpc.view import base_of
 from fastevm.tracing import TraceRequest
 
 CALLS: Final = TraceRequest(tracer="callTracer")

@@ -21,7 +21,7 @@ from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.transactions import locate_or_look
-from fastevm.rpc.view import View
+from fastevm.rpc.view import View, base_of
 from fastevm.rpc_types.blocks import block_from_rlp
 from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.overrides import decode_block_overrides, decode_state_overrides
@@ -266,13 +266,6 @@ def _is_spooled(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(_is_spooled, value.values()))
     return isinstance(value, SpooledText)
-
-
-def base_of(view: View) -> StateView:
-    """Return the state before a block, with the block's own header and rules."""
-    if view.block.header.number == 0:
-        raise RpcError("server_error", "genesis is not traceable")
-    return replace(view.state(), layer=view.layer_below, block_hash=view.hash)
 
 
 def view_of(context: Context, block: BlockId) -> View:

@@ -29,9 +29,9 @@ from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import TRACE_FILTER_ADDRESSES, TRACE_FILTER_BLOCKS
-from fastevm.rpc.methods.trace import base_of, text_of
+from fastevm.rpc.methods.trace import text_of
 from fastevm.rpc.methods.transactions import locate_or_look
-from fastevm.rpc.view import View
+from fastevm.rpc.view import View, base_of
 from fastevm.rpc_types.quantity import DecodeError, decode_address, object_fault
 from fastevm.tracing import Spool, TraceRequest, list_text
 

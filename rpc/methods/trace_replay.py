@@ -17,8 +17,9 @@ from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import TRACED_CALLS
 from fastevm.rpc.methods.calls import BLOCK_OVERRIDES, CALL, STATE_OVERRIDES
-from fastevm.rpc.methods.trace import base_of, list_of, text_of
+from fastevm.rpc.methods.trace import list_of, text_of
 from fastevm.rpc.methods.transactions import locate_or_look
+from fastevm.rpc.view import base_of
 from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.quantity import DecodeError, object_fault
 from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides

@@ -18,11 +18,10 @@ from fastevm.core.primitives.safe_text import cut
 from fastevm.errors import FastevmError, StateUnavailableError, UnknownBlockError
 from fastevm.rpc.contract_files import ContractFiles
 from fastevm.rpc.failure import Failure, failure_of_transaction
-from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.terminal.lines import Json
 from fastevm.rpc.terminal.options import TerminalOptions
 from fastevm.rpc.terminal.rerun_budget import LONGEST, SPENT, TOO_LARGE, TREE_SIZE, RerunBudget
-from fastevm.rpc.view import View
+from fastevm.rpc.view import View, base_of
 from fastevm.rpc_types import console
 from fastevm.rpc_types.contract_abi import Entry
 from fastevm.rpc_types.contract_names import Names, common_entries, entries_of, shortened
