@@ -160,14 +160,18 @@ class ContractFiles:
     def line(self, contract: KnownContract, location: Location) -> str:
         """Returns the text of a source line, shortened; empty if the file does not exist."""
         file, number = location
+        lines = self.source(contract, file)
+        return lines[number - 1][:LINE_LIMIT] if number <= len(lines) else ""
+
+    def source(self, contract: KnownContract, file: str) -> list[str]:
+        """Returns the lines of a source file; none if it does not exist or is too large."""
         path = contract.root / file
         try:
             if path.stat().st_size > SOURCE_LIMIT:
-                return ""
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+                return []
+            return path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
-            return ""
-        return lines[number - 1][:LINE_LIMIT] if number <= len(lines) else ""
+            return []
 
     # --- methods that require the lock ------------------------------------------------------------
 

@@ -41,6 +41,7 @@ NOT_HERE = {
     "export ETHEREUM_TESTER_CHAIN_BACKEND": "tests/unit/integrations/eth_tester",
     "APE_FOUNDRY_HOST": "needs ape: `make ecosystem`",
     "forge": "needs Foundry: `make ecosystem`",
+    "fastevm debug": "needs a transaction; tests/unit/cli/test_debug.py",
     "fastevm import --chain": "needs a file of a real chain; tests/unit/chain/test_block_files.py",
     "fastevm node --chain": "needs the node and the feed of a real chain",
     "fastevm replay": "needs the file of a failure; tests/unit/integrations/test_hypothesis.py",

@@ -62,6 +62,7 @@ COMMANDS: Final = {
     "t8n": Command("run the transactions of a block on a given state", "fastevm.cli.t8n"),
     "stateless": Command("verify blocks using their witnesses", "fastevm.cli.stateless"),
     "spec": Command("print opcodes, prices and differences of forks", "fastevm.core.spec.__main__"),
+    "debug": Command("step through a transaction by source lines", "fastevm.cli.debug"),
     "simulate": Command("run an eth_simulateV1 payload on any state", "fastevm.cli.simulate"),
     "replay": Command(
         "replay the failing example of a property test", "fastevm.integrations.reproduction"
