@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from execution_testing.client_clis import TransitionTool, TransitionToolOutput
 from execution_testing.client_clis.clis.geth import GethExceptionMapper
+from execution_testing.client_clis.file_utils import dump_files_to_directory
 from execution_testing.forks import Fork
 
 from fastevm import __version__
@@ -71,20 +72,40 @@ class FastevmTransitionTool(TransitionTool):  # type: ignore[misc]  # the filler
             "state.reward": NO_REWARD if data.state_test else data.reward,
             "trace": self.trace,
         }
-        folder = TemporaryDirectory()  # of the traces
+        if not self.trace:
+            return self.run(options, given, Path(), debug_output_path)
+        folder = TemporaryDirectory()
         with folder:
-            transition = transitioned(Options(options), Path(folder.name), given)
-            answer = {
-                "result": result_json(transition),
-                "alloc": alloc_json(transition.result.layer),
-            }
-            output = TransitionToolOutput.model_validate(
-                answer, context={"exception_mapper": self.exception_mapper}
-            )
-            if self.trace:
-                receipts = output.result.receipts
-                output.result.traces = self.collect_traces(receipts, folder, debug_output_path)
+            output = self.run(options, given, Path(folder.name), debug_output_path)
+            receipts = output.result.receipts
+            output.result.traces = self.collect_traces(receipts, folder, debug_output_path)
         return output
+
+    def run(
+        self, options: dict[str, Any], given: dict[str, Any], traces: Path, dump: Path | None
+    ) -> TransitionToolOutput:
+        """Runs the block that the input describes.
+
+        Writes the traces to a folder, and input and output to the folder ``dump``, if given.
+        """
+        transition = transitioned(Options(options), traces, given)
+        answer = {
+            "result": result_json(transition),
+            "alloc": alloc_json(transition.result.layer),
+        }
+        if dump is not None:
+            files = {"input": given, "output": answer}
+            dump_files_to_directory(
+                dump,
+                {
+                    f"{kind}/{name}.json": files[kind][name]
+                    for kind in files
+                    for name in files[kind]
+                },
+            )
+        return TransitionToolOutput.model_validate(
+            answer, context={"exception_mapper": self.exception_mapper}
+        )
 
 
 TransitionTool.set_default_tool(FastevmTransitionTool)
