@@ -111,6 +111,10 @@ class BlockUnavailableError(FastevmError):
     """The block is known, but the file of old blocks does not contain it or cannot be read."""
 
 
+class ExecutionOutOfMemory(MemoryError):
+    """An execution needs more memory than the machine has; nothing was changed."""
+
+
 class ForkError(FastevmError):
     """A value of a remote state cannot be fetched. The message names the endpoint without its key.
 

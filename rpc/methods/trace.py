@@ -165,7 +165,10 @@ def trace_encoded(context: Context, block: Block, request: TraceRequest) -> Answ
 
     The chain must have its parent, but not the block.
     """
-    chain, header = context.node.chain, block.header
+    chain, header, most = context.node.chain, block.header, context.limits.request_gas
+    gas = min(header.gas_limit, sum(item.gas_limit for item in block.transactions))
+    if gas > most:
+        raise RpcError("invalid_params", f"the block may use {gas} gas, more than {most}")
     parent = chain.block_by_hash(header.parent_hash)
     if parent is None:
         raise RpcError("server_error", f"parent {hex_bytes(header.parent_hash)} not found")

@@ -20,7 +20,7 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Block, Receipt
 from fastevm.core.primitives.replace import replace
 from fastevm.core.state.remote import resolved
-from fastevm.errors import ForkError, InvalidTransaction
+from fastevm.errors import ExecutionOutOfMemory, ForkError, InvalidTransaction
 from fastevm.node.pool.pool import TransactionPool
 from fastevm.node.pool.pooled_transaction import PooledTransaction
 from fastevm.node.pool.run_times import LEARN_GAS, LONG_SECONDS
@@ -43,6 +43,8 @@ MAX_FETCHES = 16  # fetches of missing state for one transaction before it waits
 MAX_TRIES = 4  # stopped executions of a transaction before the pool drops it
 
 # Refusals after which a transaction stays in the pool: a later block may include it.
+# errors of one transaction, after which the block can be continued
+EXCLUDING = (InvalidTransaction, ForkError, ExecutionOutOfMemory)
 RETRYABLE = {
     "nonce_too_high",
     "fee_cap_too_low",
@@ -291,7 +293,7 @@ class BlockProducer:
             try:
                 for transaction in transactions:
                     self._add(transaction, waits=True)
-            except InvalidTransaction:
+            except EXCLUDING:
                 self.abandon()
                 raise
             return self.seal()
@@ -391,7 +393,7 @@ class BlockProducer:
         self._started_at = time.monotonic() if is_timed else NEVER
         try:
             receipt = self._add(pooled.transaction, waits=deadline == NEVER)
-        except (InvalidTransaction, ForkError) as error:
+        except EXCLUDING as error:
             seconds = time.thread_time() - started if is_timed else 0.0
             self._exclude(pooled, error, seconds)
             if time.monotonic() < deadline != NEVER:
@@ -403,7 +405,10 @@ class BlockProducer:
         return True
 
     def _exclude(
-        self, pooled: PooledTransaction, error: InvalidTransaction | ForkError, seconds: float
+        self,
+        pooled: PooledTransaction,
+        error: InvalidTransaction | ForkError | ExecutionOutOfMemory,
+        seconds: float,
     ) -> None:
         """Keeps a transaction that was not included for a later slice, or drops it.
 
@@ -414,6 +419,10 @@ class BlockProducer:
         if isinstance(error, ForkError):
             log.warning("transaction 0x%s stays: %s", transaction.hash.hex(), error)
             pool.set_aside(pooled)
+        elif isinstance(error, ExecutionOutOfMemory):
+            log.warning("transaction 0x%s left the pool: %s", pooled.hash.hex(), error)
+            self.metrics.count("transactions_refused_total")
+            pool.drop(pooled.hash, f"no block can include it: {error}")
         elif error.code == "cancelled":
             self.metrics.count("transactions_postponed_total")
             pooled.is_long = transaction.gas_limit >= LEARN_GAS

@@ -11,9 +11,8 @@ from fastevm.chain.metrics import FAULTS
 from fastevm.chain.pending_block import PendingBlock
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.replace import replace
-from fastevm.errors import ForkError, InvalidTransaction
 from fastevm.node.pool.pooled_transaction import PooledTransaction
-from fastevm.node.production.block_producer import BlockProducer
+from fastevm.node.production.block_producer import EXCLUDING, BlockProducer
 from fastevm.node.production.cadence import FILL_START, Cadence, SliceTiming, Tick, aligned_anchor
 from fastevm.node.production.garbage_collection import Collector
 from fastevm.node.production.long_run import LongRun, raise_priority
@@ -260,7 +259,7 @@ class SliceBuilder(BlockProducer):
             self.pool.learn_time(run.pooled, run.seconds, run.receipt.gas_used)
             self.pool.confirm(run.pooled)
             self.metrics.count("long_transactions_total")
-        elif isinstance(run.error, (InvalidTransaction, ForkError)):
+        elif isinstance(run.error, EXCLUDING):
             self._exclude(run.pooled, run.error, run.seconds)
         else:
             raise run.error or RuntimeError("a long transaction ended without a result")

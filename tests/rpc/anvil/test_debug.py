@@ -1,6 +1,10 @@
 """Tests of other debug_* methods: effects inside a block, and raw parts of the block."""
 
-from fastevm import keccak256
+from fastevm import Transaction, keccak256
+from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.primitives.replace import replace
 
 from .scenario import SENDER, Side
 
@@ -19,6 +23,19 @@ def test_a_block_that_is_given_whole(ours: Side) -> None:
     orphan = raw.replace(parent[2:], UNKNOWN[2:])
     error = ours.ask("debug_traceBlock", orphan)["error"]
     assert error == {"code": -32000, "message": f"parent {UNKNOWN} not found"}
+
+
+def test_a_given_block_may_not_use_more_gas_than_a_request(ours: Side) -> None:
+    block = decode_block(bytes.fromhex(ours.result("debug_getRawBlock", ours.block("calls"))[2:]))
+    greedy = Transaction.build(
+        sender=bytes.fromhex(SENDER[2:]), nonce=0, to=bytes(20), gas_limit=2 * 10**9, gas_price=1
+    )
+    signed = greedy.sign(b"\x01" * 32)
+    for limit, refused in ((4 * 10**9, True), (30_000_000, False)):
+        header = replace(block.header, gas_limit=limit)
+        answer = ours.ask("debug_traceBlock", hex_bytes(Block(header, (signed,)).rlp()))
+        message = answer["error"]["message"]
+        assert ("gas, more than" in message) is refused, message
 
 
 def test_raw_transactions_of_a_block(ours: Side) -> None:

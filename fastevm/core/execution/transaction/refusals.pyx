@@ -1,6 +1,8 @@
 """Exceptions of refused transactions: a code, and the message that clients match on."""
 
-from fastevm.errors import FastevmError, InvalidTransaction, StateNotKnown
+from fastevm.errors import (
+    ExecutionOutOfMemory, FastevmError, InvalidTransaction, StateNotKnown,
+)
 
 from fastevm.core.execution.block.system_calls cimport (
     SYSTEM_CANCELLED, SYSTEM_NEEDS_STATE, SYSTEM_OUT_OF_MEMORY, SystemOutcome,
@@ -111,7 +113,7 @@ cdef str checksummed(const Address* address):
 
 cdef object refusal(TxError error, const Tx* tx, const TxResult* result):
     if error == TX_OUT_OF_MEMORY:
-        return MemoryError()
+        return ExecutionOutOfMemory("the execution needs more memory than the machine has")
     if error == TX_UNSUPPORTED:
         return unsupported(result.refused, &result.refused_at)
     code, template = MESSAGES[error]
