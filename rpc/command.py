@@ -121,7 +121,7 @@ def add_listeners(group: argparse._ArgumentGroup, ipc: str) -> None:
         help="one more listener, with its own dialect and receipts; may be repeated",
     )
     group.add_argument(
-        "--ipc", "--ipcpath", type=Path, nargs="?", const="", metavar="PATH",
+        "--ipc", "--ipcpath", type=socket_path, nargs="?", const="", metavar="PATH",
         help="a Unix socket to listen on as well, for programs of this user only (" + ipc + ")",
     )  # fmt: skip
 
@@ -360,6 +360,11 @@ def number(text: str) -> int:
     return found
 
 
+def socket_path(text: str) -> str:
+    """Return the path of a Unix socket as it is: ``./name`` differs from the bare ``name``."""
+    return text
+
+
 def port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > HIGHEST_PORT:
         raise argparse.ArgumentTypeError(f"invalid port {text!r}: expected 0 to {HIGHEST_PORT}")
@@ -565,12 +570,12 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
 
 def ipc_path(arguments: argparse.Namespace) -> Path:
     """Return the path of the Unix socket. A bare name is in the data or temporary directory."""
-    given = Path(arguments.ipc or arguments.ipc_default)
-    if arguments.ipc_default == IPC_NAME and given.name == str(given):
+    given: str = arguments.ipc or arguments.ipc_default
+    if arguments.ipc_default == IPC_NAME and Path(given).name == given:
         from tempfile import gettempdir  # tempfile loads many modules
 
         return Path(arguments.datadir or gettempdir()) / given
-    return given
+    return Path(given)
 
 
 def threads_of(node: Any, arguments: argparse.Namespace) -> int | None:

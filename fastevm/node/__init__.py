@@ -9,7 +9,7 @@ from fastevm.node.dev_chain import STATE_GAS_LIMIT, usual_gas_limit
 from fastevm.node.development import DevelopmentControls
 from fastevm.node.from_fork import forked_node
 from fastevm.node.from_genesis import dev_node, genesis_node
-from fastevm.node.mnemonic import check_mnemonic, random_mnemonic
+from fastevm.node.mnemonic import check_mnemonic, random_mnemonic, seeded_mnemonic
 from fastevm.node.node import Mining, Node, is_forecast
 from fastevm.node.options import (
     START_OVER,
@@ -74,6 +74,7 @@ __all__ = [
     "packed_state",
     "random_mnemonic",
     "refuse_gap",
+    "seeded_mnemonic",
     "usual_gas_limit",
     "warm_up",
 ]

@@ -141,6 +141,8 @@ def refuse_together(arguments: argparse.Namespace) -> None:
     try:
         if arguments.mnemonic_random is not None:
             arguments.mnemonic = nodes.random_mnemonic(arguments.mnemonic_random)
+        elif arguments.mnemonic_seed_unsafe is not None:
+            arguments.mnemonic = nodes.seeded_mnemonic(arguments.mnemonic_seed_unsafe)
         elif arguments.mnemonic != nodes.TEST_MNEMONIC:
             nodes.check_mnemonic(arguments.mnemonic)
     except ValueError as error:

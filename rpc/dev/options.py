@@ -39,7 +39,6 @@ REFUSED: Final = {
     "--max-transactions": "only the gas limit limits a block (--gas-limit)",
     "--md": "the terminal writes text or JSON (--log-format)",
     "--memory-limit": "the memory of a call is bounded by its gas (--rpc-gascap)",
-    "--mnemonic-seed-unsafe": "pass the words themselves (--mnemonic)",
     "--profile": "fastevm.toml has one table; --config-file reads another file",
     "--optimism": "fastevm node --op starts a chain of the OP stack",
     "--no-cors": "pages of this machine may call; --allow-origin names others",
@@ -110,6 +109,10 @@ def _add_accounts(group: argparse._ArgumentGroup) -> None:
     words.add_argument(
         "--mnemonic-random", type=int, nargs="?", const=12, metavar="WORDS",
         help="use a random mnemonic of this many words (12)",
+    )  # fmt: skip
+    words.add_argument(
+        "--mnemonic-seed-unsafe", type=command.number, metavar="N",
+        help="use the mnemonic that anvil makes from this number; everybody can make it",
     )  # fmt: skip
     group.add_argument(
         "--derivation-path", default=nodes.DERIVATION_PATH, metavar="PATH",

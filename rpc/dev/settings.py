@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from fastevm.core.primitives.suggestion import nearest
+from fastevm.rpc.command import socket_path
 from fastevm.rpc.terminal.options import directory
 
 FILE: Final = "fastevm.toml"
 REPOSITORY: Final = ".git"  # a folder with this entry is the last one that is searched
 FILE_OPTION: Final = "config-file"
 NO_FILE_OPTION: Final = "no-config"
-PATHS: Final = (Path, directory)  # types of options whose values are paths
+PATHS: Final = (Path, directory, socket_path)  # types of options whose values are paths
 TABLE: Final = "dev"
 PREFIX: Final = "FASTEVM_"
 NO: Final = ("", "0", "false", "no", "off")

@@ -270,6 +270,16 @@ def test_accounts_of_other_words_and_paths() -> None:
         node_of("--derivation-path", "m/x")
 
 
+def test_a_number_selects_the_accounts_of_anvil() -> None:
+    """The keys that projects list for ``anvil --mnemonic-seed-unsafe 2``."""
+    first, second = node_of("-a", "2", "--mnemonic-seed-unsafe", "2").accounts
+    assert first.private_key.hex() == (
+        "d6a036f561e03196779dd34bf3d141dec4737eec5ed0416e413985ca05dad51a"
+    )
+    assert hex_bytes(first.address) == "0x8995e44a22e303a79bdd2e6e41674fb92d620863"
+    assert hex_bytes(second.address) == "0xe9e05c9f02e10fa833d379cb1c7ac3a3f23b247e"
+
+
 def test_the_modes_of_mining() -> None:
     assert node_of("--no-mining").mines_at_once is False
     mixed = node_of("--block-time", "0.5", "--mixed-mining")
@@ -288,6 +298,12 @@ def test_the_modes_of_mining() -> None:
         (["-m", "test test junk"], "the mnemonic has 3 words"),
         (["--mnemonic", " ".join(["test"] * 12)], "the checksum of the mnemonic is wrong"),
         (["--mnemonic-random", "13"], "no mnemonic has 13 words"),
+        (
+            ["--mnemonic-seed-unsafe", str(2**64)],
+            "the seed of the mnemonic is 18446744073709551616",
+        ),
+        (["--mnemonic-seed-unsafe", "x"], "invalid value 'x': expected a number >= 0"),
+        (["--mnemonic-seed-unsafe", "1", "--mnemonic-random"], "not allowed with argument"),
     ],
 )
 def test_contradictory_options_and_wrong_mnemonics_are_usage_errors(
