@@ -135,7 +135,8 @@ versions: $(VENV)/.node
 # What needs no data, program or peer that a clone and the installed packages do not have. Tests of
 # these folders that do need more are skipped with the reason.
 BASIC := tests/unit tests/eips tests/tidy tests/faults tests/examples tests/test_readme.py
-QUICK := tests/tidy tests/unit/core tests/unit/evm tests/unit/rpc_types tests/unit/simulate
+QUICK := tests/tidy tests/unit/core tests/unit/evm tests/unit/rpc_types tests/unit/simulate \
+	tests/unit/rpc/test_namespaces.py
 # Workers of pytest-xdist; -n 0 runs the tests in one process.
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 
