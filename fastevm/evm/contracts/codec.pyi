@@ -1,10 +1,12 @@
 """The contract ABI: compiled types, and the functions that encode and decode with them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, Final, final
 
 from fastevm.core.primitives.bytes_like import BytesLike
 from fastevm.errors import FastevmError
+
+DEPTH_LIMIT: Final = 64
 
 class AbiEncodingError(FastevmError, ValueError):
     """A value does not fit its ABI type. The message names the argument."""

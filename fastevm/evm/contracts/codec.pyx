@@ -30,11 +30,11 @@ from fastevm.errors import FastevmError
 cdef enum:
     WORD = 32
     LIST_LIMIT = 65536        # most items of a list whose items take no bytes, such as empty tuples
-    DEPTH_LIMIT = 64          # most levels of lists and tuples
     HEAD_LIMIT = 1 << 30      # most bytes of a static type
     PLACES_LIMIT = 80         # most decimal places of a fixed-point number
     READS = 4                 # most reads per byte of data
 
+DEPTH_LIMIT = 64  # most levels of lists, tuples and structs, in every form of an ABI
 ARRAY = re.compile(r"(.*)\[([0-9]*)\]", re.S)
 ELEMENTARY = re.compile(r"(uint|int|bytes|ufixed|fixed)([1-9][0-9]{0,2})?(?:x(0|[1-9][0-9]?))?")
 EXACT = Context(prec=100)

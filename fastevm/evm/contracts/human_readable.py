@@ -9,12 +9,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fastevm.evm.contracts.codec import DEPTH_LIMIT
+
 # For stripped text. Every part is greedy, so matching takes linear time.
 DECLARATION: Final = re.compile(
     r"(function|event|error|constructor|struct|receive|fallback)\b\s*([\w$]*)(.*)", re.S
 )
 TOKEN: Final = re.compile(r"([(),]|[\w$.]+(?:\[\d*\])*|\[\d*\])")
-DEPTH_LIMIT: Final = 64  # most levels of tuples, and of structs in structs
+# most parameters of all declarations of an ABI: structs in structs may multiply without end
+PARAMETERS_LIMIT: Final = 100_000
 LOCATIONS: Final = ("memory", "calldata", "storage", "payable")
 MUTABILITIES: Final = ("pure", "view", "nonpayable", "payable")
 VISIBILITIES: Final = ("external", "public", "internal", "private", "virtual", "override")
@@ -30,7 +33,8 @@ def json_abi(items: Sequence[Any]) -> list[Mapping[str, Any]]:
         for item in items
         if isinstance(item, str) and (found := declaration(item)) and found[1] == "struct"
     }
-    read = [parsed(item, structs) if isinstance(item, str) else item for item in items]
+    budget = Budget()
+    read = [parsed(item, structs, budget) if isinstance(item, str) else item for item in items]
     return [item for item in read if item is not None]
 
 
@@ -39,7 +43,14 @@ def declaration(text: str) -> re.Match[str] | None:
     return DECLARATION.fullmatch(text.strip().removesuffix(";"))
 
 
-def parsed(text: str, structs: Mapping[str, str]) -> Json | None:
+class Budget:
+    """The number of parameters that may still be read."""
+
+    def __init__(self) -> None:
+        self.left = PARAMETERS_LIMIT
+
+
+def parsed(text: str, structs: Mapping[str, str], budget: Budget) -> Json | None:
     """Returns the item of one declaration; None for a struct."""
     found = declaration(text)
     if found is None:
@@ -47,7 +58,7 @@ def parsed(text: str, structs: Mapping[str, str]) -> Json | None:
     kind, name, rest = found.groups()
     if kind == "struct":
         return None
-    reader = Reader(text, rest, structs)
+    reader = Reader(text, rest, structs, budget)
     item: Json = {"type": kind, "name": name}
     item["inputs"] = reader.parameters()
     words = reader.words()
@@ -66,8 +77,10 @@ def parsed(text: str, structs: Mapping[str, str]) -> Json | None:
 class Reader:
     """Reads a declaration token by token."""
 
-    def __init__(self, text: str, rest: str, structs: Mapping[str, str], depth: int = 0) -> None:
-        self.text, self.structs, self.depth = text, structs, depth
+    def __init__(
+        self, text: str, rest: str, structs: Mapping[str, str], budget: Budget, depth: int = 0
+    ) -> None:
+        self.text, self.structs, self.budget, self.depth = text, structs, budget, depth
         self.tokens = TOKEN.findall(rest)
         if others := TOKEN.sub(" ", rest).split():
             raise self.wrong(f"unexpected {others[0][:SHOWN]!r}")
@@ -125,6 +138,9 @@ class Reader:
 
     def parameter(self) -> Json:
         """Reads a type and a name."""
+        self.budget.left -= 1
+        if self.budget.left < 0:
+            raise self.wrong(f"more than {PARAMETERS_LIMIT} parameters, with those of structs,")
         first = self.tokens[self.at : self.at + 1]
         if first == ["tuple"] or first == ["("]:
             self.at += first == ["tuple"]
@@ -158,5 +174,5 @@ class Reader:
             return {"type": usual.get(base, base) + bracket + rest}
         body = self.structs[base].strip().removeprefix("{").removesuffix("}")
         inside = ",".join(part for part in body.split(";") if part.strip())
-        reader = Reader(self.text, f"({inside})", self.structs, self.depth + 1)
+        reader = Reader(self.text, f"({inside})", self.structs, self.budget, self.depth + 1)
         return {"type": "tuple" + bracket + rest, "components": reader.parameters()}

@@ -12,6 +12,7 @@ from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.primitives.suggestion import did_you_mean
 from fastevm.core.simulation.revert import revert_message
 from fastevm.evm.contracts.codec import (
+    DEPTH_LIMIT,
     AbiDecodingError,
     AbiEncodingError,
     AbiType,
@@ -19,7 +20,6 @@ from fastevm.evm.contracts.codec import (
     decode_values,
     encode_values,
 )
-from fastevm.evm.contracts.human_readable import DEPTH_LIMIT
 from fastevm.evm.contracts.values import Values, class_for
 
 Parameter = Mapping[str, Any]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, SupportsIndex
-
-CLASSES: Final = 4_096  # cached classes, one per sequence of names
+from weakref import WeakValueDictionary
 
 
 class Values(tuple[Any, ...]):
@@ -58,14 +56,20 @@ class Values(tuple[Any, ...]):
         return iter(self._fields)
 
 
-@lru_cache(maxsize=CLASSES)
+# A class lives as long as types or values use it, so the cache needs no limit.
+_CLASSES: Final[WeakValueDictionary[tuple[str, ...], type[Values]]] = WeakValueDictionary()
+
+
 def values_class(names: tuple[str, ...]) -> type[Values]:
     """Returns the class for values with these names. Some names may be empty, but not all."""
+    known = _CLASSES.get(names)
+    if known is not None:
+        return known
     found: dict[str, Any] = {"__slots__": (), "_fields": names, "__doc__": Values.__doc__}
     for position, name in enumerate(names):
         if (name.isidentifier() and not hasattr(Values, name)) or name in ("count", "index"):
             found[name] = property(itemgetter(position))
-    return type("Values", (Values,), found)
+    return _CLASSES.setdefault(names, type("Values", (Values,), found))
 
 
 def restored(names: tuple[str, ...], values: Sequence[Any]) -> Values:

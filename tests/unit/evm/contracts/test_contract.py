@@ -1,6 +1,7 @@
 """Tests of contracts as Python objects: calls, deployments, events and errors."""
 
 import copy
+import gc
 import inspect
 import json
 import pickle
@@ -14,7 +15,9 @@ import fastevm
 from fastevm import EVM, Contract, ContractReverted, contract
 from fastevm.core.primitives.hex import checksum_address
 from fastevm.core.simulation.values import SimulatedLog
-from fastevm.evm.contracts import AbiEncodingError, NoCode, load_artifact
+from fastevm.evm.contracts import AbiEncodingError, NoCode, load_artifact, values
+from fastevm.evm.contracts.human_readable import json_abi
+from fastevm.evm.contracts.interface import Interface
 
 ARTIFACT = Path(fastevm.__file__).parent / "payments/contracts/artifacts/MemoToken.json"
 ADMIN, ALICE, BOB = ("0x" + f"{n:02x}" * 20 for n in (0xA1, 0xB2, 0xC3))
@@ -403,3 +406,26 @@ def test_a_huge_argument_and_a_name_that_is_no_text_are_errors() -> None:
     name: Any = 5
     with pytest.raises(TypeError, match="a function has a name of type str, not int"):
         coin[name]
+
+
+def test_structs_in_structs_may_not_multiply_without_end() -> None:
+    levels = [f"struct S{level} {{ S{level + 1} a; S{level + 1} b; }}" for level in range(40)]
+    abi = [*levels, "struct S40 { uint256 a; }", "function f(S0 s)"]
+    with pytest.raises(ValueError, match="more than 100000 parameters"):
+        Interface(json_abi(abi))
+    wide = [*levels[30:], "struct S40 { uint256 a; }", "function f(S30 s)"]
+    (item,) = json_abi(wide)
+    assert len(item["inputs"][0]["components"]) == 2
+
+
+def test_classes_of_values_end_with_their_last_use() -> None:
+    gc.collect()
+    before = len(values._CLASSES)
+    names = tuple(f"unused_name_{index}" for index in range(100))
+    made = values.values_class(names)
+    assert values.values_class(names) is made
+    again = pickle.loads(pickle.dumps(made(range(100))))
+    assert type(again) is made and again["unused_name_7"] == again.unused_name_7 == 7
+    del made, again
+    gc.collect()
+    assert len(values._CLASSES) == before
