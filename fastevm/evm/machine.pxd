@@ -34,12 +34,12 @@ cdef class EVM(EvmBase):
 
     # Clears the requests of an earlier `cancel`.
     cdef inline void clear_requests(self) noexcept:
-        # Loads are cheap, and almost always there is nothing to clear.
+        # Checks first: there is rarely a request to clear, and a load is cheap.
         if atomic_load_int(&self.overdue) or atomic_load_int(<int*>&self.pause):
             atomic_store_int(&self.overdue, False)
             atomic_store_int(<int*>&self.pause, NO_REQUEST)
 
-    # The same for a new execution, unless its time limit has done so.
+    # Clears the requests before a new execution, unless its time limit has done so.
     cdef inline int forget_requests(self) except -1:
         if self.running:
             self.check_idle()

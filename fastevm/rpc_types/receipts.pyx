@@ -66,7 +66,7 @@ cdef inline int put_wei(JsonText* t, object amount) except -1:
 
 
 cdef class ReceiptWriter:
-    """Writes the receipts and logs of a block; see the stub."""
+    """Writes the receipts and logs of a block."""
 
     cdef bytes block_hash
     cdef uint64_t number, timestamp, timestamp_ms
@@ -84,7 +84,7 @@ cdef class ReceiptWriter:
         self, receipt: object, transaction: object, uint64_t index, uint64_t first_log,
         bytes more not None = b"",
     ) -> bytes:
-        """Returns the receipt of transaction ``index`` as a JSON object; see the stub."""
+        """Returns the receipt of transaction ``index`` as a JSON object."""
         cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
         buffer_reserve(&t.out, USUAL_SIZE)
         try:

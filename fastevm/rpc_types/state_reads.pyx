@@ -178,7 +178,7 @@ cdef bint take_version(Cursor* c) noexcept nogil:
 
 
 cdef class StateReads:
-    """Parses a request body, then answers it; see the stub."""
+    """Parses a request body, then answers it."""
 
     cdef Call* calls
     cdef size_t limit, count

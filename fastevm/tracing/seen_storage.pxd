@@ -11,7 +11,7 @@ cdef struct SeenSlot:
 
 
 cdef struct SeenStorage:
-    SeenSlot* slots          # sorted by place
+    SeenSlot* slots          # sorted by location
     size_t count
     size_t capacity
 

@@ -34,7 +34,7 @@ cdef enum:
     G_MULTIPLES = 128             # odd multiples of G that the vector code needs
 
 
-# The vector code: AVX-512 IFMA, or a replacement set by a test.
+# Functions of the AVX-512 IFMA code. A test can replace them.
 cdef struct LaneFunctions:
     bint available
     void (*keep_multiple)(int number, const uint64_t* x, const uint64_t* y) noexcept nogil

@@ -94,8 +94,6 @@ cdef int bind() except -1:
     return 0
 
 
-# --- C level ---
-
 cdef bint secp256k1_recover(
     const uint8_t* hash32, const uint8_t* r32, const uint8_t* s32, int y_parity, uint8_t* pubkey64
 ) noexcept nogil:
@@ -143,7 +141,7 @@ cdef extern from "fastevm/core/crypto/secp256k1_lanes.h" nogil:
 
 
 cdef enum:
-    LEAST_TOGETHER = 3  # fewest signatures for lanes, which take about as long as two recoveries
+    LEAST_TOGETHER = 3  # eight lanes take about as long as two single recoveries
     LANES_UNKNOWN = 0             # not checked yet
     LANES_OPENING = 1             # a thread prepares the vector code; others use libsecp256k1
     LANES_OPEN = 2

@@ -86,8 +86,7 @@ FE_IFMA static void fe_mul(fe_num* r, const fe_num* a, const fe_num* b) {
     fe_reduce(r, t);
 }
 
-/* Computes each product of different limbs once, and doubles the columns instead of a limb: a
-   doubled limb would have 53 bits. */
+/* Doubles the column sums, not a limb: a doubled limb would need 53 bits. */
 FE_IFMA static void fe_sqr(fe_num* r, const fe_num* a) {
     fe_vec t[2 * FE_LIMBS];
 #pragma GCC unroll 10

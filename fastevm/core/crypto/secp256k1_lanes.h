@@ -1,8 +1,8 @@
-/* Recovers eight public keys in parallel: Q = (s R - z G) / r on secp256k1, one signature per lane.
-
-   All lanes take the same steps: both scalars are split into halves (GLV) with signed odd digits,
-   so no window is zero. The point formulas fail where a point meets itself or its negative. Then Z
-   becomes 0 and stays 0, and the caller recovers that lane with libsecp256k1. */
+/* Recovers eight public keys in parallel: Q = (s R - z G) / r on secp256k1, one signature per
+   lane. All lanes take the same steps: both scalars are split into halves (GLV) with signed odd
+   digits, so no window is zero. The addition formulas are incomplete: if they add a point to
+   itself or to its negative, Z becomes 0 and stays 0. The caller then recovers that lane with
+   libsecp256k1. */
 #ifndef FASTEVM_SECP256K1_LANES_H
 #define FASTEVM_SECP256K1_LANES_H
 

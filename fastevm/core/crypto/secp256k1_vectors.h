@@ -1,7 +1,5 @@
-/* The vectors for recovery in lanes: AVX-512 IFMA, or the same in portable C.
-
-   The portable version is for tests: with FE_PORTABLE_VECTORS a test module compiles the algorithm
-   for processors without the instructions. It is slower than recovering signatures one by one. */
+/* Vector operations of AVX-512 IFMA. With FE_PORTABLE_VECTORS they are portable C, which only
+   tests use: it is slower than single recoveries. */
 #ifndef FASTEVM_SECP256K1_VECTORS_H
 #define FASTEVM_SECP256K1_VECTORS_H
 

@@ -125,7 +125,7 @@ cdef struct Frame:
     MessageKind kind
     Status refused           # why the frame cannot start (CALL_TOO_DEEP ...), else RUNNING
     Address caller
-    Address code_address     # the account called: if it has a delegation, not the delegate
+    Address code_address     # the called account, not its delegate
     Word value
     Account* payer           # pays the value; NULL = no transfer
     Account* touched         # callee that the call creates or touches; NULL = none

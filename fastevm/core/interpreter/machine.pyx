@@ -600,8 +600,8 @@ cdef Status machine_run(Machine* m) noexcept nogil:
     cdef Status status
     while m.depth != 0:
         f = &m.frames[m.depth - 1]
-        # Native frames (pc = NULL) run before the checks below: a host that reads a trace or
-        # inspects a paused machine finds a frame with bytecode at the top.
+        # Runs native frames (pc = NULL) before the checks below. A host that reads a trace or a
+        # paused machine then finds a bytecode frame at the top.
         if unlikely(f.pc == NULL):
             status = run_native(m, f)
         elif m.tracer != NULL and tracer_is_full(m.tracer):

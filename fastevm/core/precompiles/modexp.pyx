@@ -111,7 +111,7 @@ cdef u128 byzantium_complexity(uint64_t length) noexcept nogil:
 # complexity * count / divisor, saturated at 2^64 - 1.
 cdef uint64_t price(u128 complexity, u128 count, uint64_t divisor) noexcept nogil:
     cdef u128 total
-    # Complexities have at most 69 bits and counts 68.
+    # A complexity has at most 69 bits and a count 68, so the product could exceed 128 bits.
     if <uint64_t>(complexity >> 56) != 0 and <uint64_t>(count >> 56) != 0:
         return UINT64_MAX
     total = complexity * count // <u128>divisor

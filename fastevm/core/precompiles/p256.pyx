@@ -80,7 +80,7 @@ cdef inline bint is_scalar(const uint8_t* operand) noexcept nogil:
     return not word_is_zero(&found) and word_lt(&found, &ORDER)
 
 
-# Whether x and y are below the prime and on the curve, which the point at infinity (0, 0) is not.
+# Whether x and y are below the prime and on the curve. False for the point at infinity (0, 0).
 cdef bint is_point(const uint8_t* operands) noexcept nogil:
     cdef Word x, y, square, sum
     word_load(&x, operands)
@@ -104,7 +104,7 @@ cdef PrecompileOutcome p256_verify(
     if not charge(gas, <uint64_t>schedule.p256_verify_cost):
         return PRECOMPILE_OUT_OF_GAS
     output.size = 0
-    # Input that the specification refuses by its form is rejected without a call of the library.
+    # Rejects input of an invalid form without calling the library.
     if size != INPUT_SIZE or not (is_scalar(data + 32) and is_scalar(data + 64)):
         return PRECOMPILE_OK
     if not is_point(data + 96):

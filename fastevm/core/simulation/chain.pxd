@@ -97,7 +97,7 @@ cdef class SimulatedChain:
     cdef TxResult result       # result of the last call
     cdef Refusal refusal
     cdef PrecompileMoves moves
-    cdef HeaderFields base     # the base block, as far as its child needs it
+    cdef HeaderFields base     # the header fields of the base block that its child needs
     cdef Hash* hash_memory     # MAX_BLOCKS hashes for new blocks, then the known ancestors
     cdef Hash* hashes  # in `hash_memory`: hashes of the new blocks (last first), then of ancestors
     cdef size_t known_ancestors

@@ -77,7 +77,8 @@ cdef Py_ssize_t deadline_count = 0  # threads that have a deadline
 
 
 cdef bint has_deadline() noexcept:
-    # Most processes have no deadline, and the address of a thread's variable takes a call.
+    # Checks the count first: most processes have no deadline, and reading a thread-local variable
+    # takes a call.
     return deadline_count != 0 and current != NULL
 
 

@@ -59,5 +59,5 @@ cdef void refuse_account(Refusal* r, RefusalCode code, const Address* address) n
 # rule. `faults`: see `Plan.faults`.
 cdef object exception_of(const Refusal* r, dict faults)
 
-# Notes the index of the block and of the call in it, if the refusal is about a call.
+# Adds the indices of the block and the call to the error, if the refusal is about a call.
 cdef object with_position(object error, const Refusal* r, size_t block, size_t first_call)

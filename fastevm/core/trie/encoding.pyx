@@ -78,7 +78,8 @@ cdef inline size_t packed_size(const Path* path) noexcept nogil:
 
 cdef inline size_t path_string_size(const Path* path) noexcept nogil:
     cdef size_t packed = packed_size(path)
-    return 1 if packed == 1 else header_size(packed) + packed   # a lone first byte is below STRING
+    # a single byte below STRING is its own RLP
+    return 1 if packed == 1 else header_size(packed) + packed
 
 
 cdef uint8_t* write_path(uint8_t* at, const Path* path, int flag) noexcept nogil:

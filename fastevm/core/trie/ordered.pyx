@@ -35,7 +35,8 @@ cdef enum:
     LEAVES_AT_ONCE = 32       # leaves per share of a thread
     BRANCHES_AT_ONCE = 16
     LONG_ITEM = 64 * 1024     # bytes
-    WHOLE_BRANCH = 0x10000    # plus the number of leaves: this is the digest of a branch
+    # flag for the digest of a branch; the low bits are its number of leaves
+    WHOLE_BRANCH = 0x10000
 
 
 cdef struct OrderedKey:

@@ -184,7 +184,8 @@ cdef class BundleRunner:
         atomic_store_int(<int*>&self.cancelled, False)
         if is_late:
             return out_of_time(self.options.timeout)
-        # The time limit stopped the previous bundle, but the request came too late.
+        # The time limit of the previous bundle stopped this bundle, because the request came too
+        # late.
         bundle_at(self.bundles, self.stopped_at).route = RUN_AS_CHAIN
         return None
 

@@ -148,7 +148,8 @@ cdef void amount_changed(BaseComparisonState* comparison, uint32_t at, const Wor
                 comparison.failed = True
         elif word_lt(&highest, needed):
             word_copy(&highest, needed)
-    word_copy(&key.word, &highest)    # waiting questions raise it again after their run
+    # the waiting questions raise the threshold again when they have run
+    word_copy(&key.word, &highest)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -323,7 +324,8 @@ cdef bint hashes_differ(
     cdef uint64_t number
     cdef Hash in_a, in_b
     if a.l1_number != 0 or b.l1_number != 0:
-        return a.l1_number != b.l1_number     # the hashes themselves are read as slots
+        # hashes are read as slots, so only the L1 number matters
+        return a.l1_number != b.l1_number
     lowest = lowest - BLOCK_HASH_WINDOW if lowest > BLOCK_HASH_WINDOW else 0
     if highest - lowest > 4 * BLOCK_HASH_WINDOW:
         return True
@@ -637,7 +639,7 @@ cdef class BaseComparison:
             index_remove(&self.state.index, reads.keys[i])
 
     cdef void keep_reads(self, const Reads* reads) noexcept nogil:
-        """Raises the thresholds of the question's keys again. A change lowered them while it
+        """Raises the thresholds of the question's keys again, which a change lowered while it
         waited.
         """
         cdef Key* key

@@ -137,8 +137,8 @@ cdef class Worker:
     ) -> None:
         """Sets the base on which questions run.
 
-        ``own``: whether this is for questions in the base's own block, else for those in the next
-        block. The other arguments are those of `BundleRunner`.
+        ``own``: for questions in the base's own block; False: for questions in the next block. The
+        other arguments are those of `BundleRunner`.
         """
         cdef QuestionRunner runner = self.own if own else self.next
         if runner is None:
@@ -407,10 +407,11 @@ cdef class Engine:
     # publishing
 
     def publish(self, Job job not None, base: object) -> list[Change]:
-        """Stores the answers of a job and returns the changes. Questions that did not run wait.
+        """Stores the answers of a job and returns the changes. Questions that did not run keep
+        waiting.
 
-        The thread may have a low priority, so it holds the GIL only while it creates changes:
-        otherwise the builder of slices would wait for it.
+        Holds the GIL only while it creates changes: the thread may have a low priority, and the
+        slice builder would wait for it.
         """
         cdef Outcome* out
         cdef size_t i, made = 0

@@ -26,7 +26,7 @@ cdef enum ReadKind:
     READ_ENVIRONMENT = 5  # the block value that `word`, a bit of EnvironmentRead, names
     READ_GAS_LIMIT = 6    # the gas limit of the block is at least `word`
     READ_BASE = 7         # the base as a whole: its header or its state
-    # Members that are only compared: at least `word`, or at most UINT64_MAX - `word`.
+    # For a member that code only compares: it is at least `word`, or at most UINT64_MAX - `word`.
     READ_TIMESTAMP_MIN = 8
     READ_TIMESTAMP_MAX = 9
     READ_NUMBER_MIN = 10

@@ -26,8 +26,8 @@ from fastevm.core.trie.ordered cimport (
 )
 
 
-# The first items of the first stage; the other items are leaves. They take longest, so they come
-# first.
+# Work items of the first stage. These take longest, so they come first; the others are leaves of
+# the receipts trie.
 cdef enum:
     COMMIT_ITEM = 0
     PACK_ITEM = 1

@@ -79,8 +79,8 @@ cdef bint executor_take(BlockExecutor* b) noexcept:
     return True
 
 
-# Clears the pointers that the last owner of a machine has set. Without this, the next owner's
-# blocks would use the moved precompiles of the last owner, whose memory may be freed.
+# Clears the pointers of the previous owner, for example to its moved precompiles, whose memory may
+# be freed.
 cdef void detach(Machine* m) noexcept nogil:
     m.world = NULL
     m.schedule = NULL

@@ -22,7 +22,7 @@ from fastevm.core.primitives.rlp cimport (
 from fastevm.core.primitives.word cimport Word, word_from_int, word_to_int
 
 
-cdef list MEMBERS = []       # the texts that the rows point to
+cdef list MEMBERS = []       # keeps the strings alive that the rows point to
 
 
 cdef dict offsets():

@@ -202,8 +202,7 @@ cdef bint receipts_encode_range(
 ) noexcept nogil:
     cdef BloomBatch batch
     cdef size_t i, j
-    # Clears only both counts, the first members: the arrays take 490 KB and are read up to the
-    # counts.
+    # Clears only the two counts. The arrays take 490 KB and are read only up to their counts.
     memset(&batch, 0, sizeof(batch.logs) + sizeof(batch.items))
     for i in range(first, end):
         for j in range(records[i].first_log, records[i].first_log + records[i].log_count):

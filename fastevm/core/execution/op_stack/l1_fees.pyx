@@ -250,7 +250,7 @@ cdef int fees_of(L1Fees* out, object attributes) except -1:
 
 
 def l1_data_fee_of(bytes raw not None, attributes, ForkSchedule schedule not None):
-    """Returns (fee in wei, L1 gas) of an encoded transaction; see the stub."""
+    """Returns (fee in wei, L1 gas) of an encoded transaction."""
     cdef L1Fees fees
     cdef Word fee, gas
     memset(&fees, 0, sizeof(fees))
@@ -260,7 +260,7 @@ def l1_data_fee_of(bytes raw not None, attributes, ForkSchedule schedule not Non
 
 
 def operator_fee_of(uint64_t gas, attributes, ForkSchedule schedule not None):
-    """Returns the operator fee in wei for ``gas`` gas; see the stub."""
+    """Returns the operator fee in wei for ``gas`` gas."""
     cdef L1Fees fees
     cdef Word fee
     memset(&fees, 0, sizeof(fees))
@@ -270,7 +270,7 @@ def operator_fee_of(uint64_t gas, attributes, ForkSchedule schedule not None):
 
 
 def da_footprint_of(bytes raw not None, attributes):
-    """Returns the gas that an encoded transaction adds to the DA footprint; see the stub."""
+    """Returns the gas that an encoded transaction adds to the DA footprint."""
     cdef L1Fees fees
     memset(&fees, 0, sizeof(fees))
     fees_of(&fees, attributes)

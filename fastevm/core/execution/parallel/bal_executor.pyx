@@ -70,13 +70,14 @@ from fastevm.core.trie.ordered cimport (
 
 cdef enum:
     ARENA_CHUNK = 256 * 1024
-    PARTS_AT_ONCE = 16        # accounts of the list in an item of work
-    MOST_AT_ONCE = 4          # the most transactions in an item of work
-    ITEMS_OF_EACH = 32        # the fewest items of work per thread if there are many transactions
+    PARTS_AT_ONCE = 16        # accounts per work item
+    MOST_AT_ONCE = 4          # at most this many transactions per work item
+    # at least this many work items per thread, if there are many transactions
+    ITEMS_OF_EACH = 32
 
 
-# The first items of the stage RUN, which are not transactions. They take longest, so they come
-# first.
+# The first work items of stage RUN. They take longest, so they come first; the others are
+# transactions.
 cdef enum:
     COMMIT_ITEM = 0
     PLAN_ITEM = 1

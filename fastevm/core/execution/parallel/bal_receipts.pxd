@@ -15,7 +15,7 @@ from fastevm.core.trie.ordered cimport OrderedList
 
 
 cdef enum:
-    RECEIPTS_AT_ONCE = 32     # consecutive receipts that a thread makes as one share
+    RECEIPTS_AT_ONCE = 32     # receipts per share
 
 
 # The result of a transaction, from which its receipt is made.

@@ -81,8 +81,8 @@ cdef TxError transact_begin(
     run.tx = tx
     if options != NULL:
         run.options = options[0]
-    # Drops the frames of an earlier execution that an exception ended. Observers look at the top
-    # frame, and a creation with the highest nonce starts no message that would replace it.
+    # Drops frames left by an earlier execution that raised. Observers would read them if this
+    # transaction starts no message.
     machine_abandon(m)
     world_follow(w, m.schedule)
     world_begin_transaction(w)
@@ -144,7 +144,8 @@ cdef inline TxError lacking(const Machine* m) noexcept nogil:
 
 # --- before the first frame ---
 
-# Marks the state and block values that the validity rules read, apart from those that code reads.
+# Records the state and block values that the validity checks read. The interpreter records those
+# that code reads.
 cdef void mark_reads(Machine* m, const TxRun* run) noexcept nogil:
     if run.tx.is_create or not run.options.skip_nonce:
         run.sender.nonce_seen = True
@@ -418,8 +419,8 @@ cdef bint give_up_creation(
     return is_recorded(m, message, 0, NONCE_OVERFLOW)
 
 
-# Records a message that ends before its first frame, which tracers show like a frame. Returns False
-# if memory is exhausted.
+# Records a message that ends before its first frame, because tracers show it like a frame. Returns
+# False if memory is exhausted.
 cdef bint is_recorded(
     Machine* m, const Message* message, int64_t gas_used, Status status
 ) noexcept nogil:

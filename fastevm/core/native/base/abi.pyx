@@ -110,7 +110,8 @@ cdef bint read_array(Decoded* out, char code, Argument* argument) noexcept nogil
     ):
         return False
     if code == b"Y":
-        for i in range(argument.count):  # ends with the content, even if the length is larger
+        # the loop ends with the content, even if the encoded length is larger
+        for i in range(argument.count):
             if not read_bytes(out, argument.content, i * WORD_SIZE, &element):
                 return False
     elif argument.count > argument.content.size // WORD_SIZE:

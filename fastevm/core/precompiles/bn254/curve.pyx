@@ -288,9 +288,9 @@ cdef inline void high_product(Word* r, const Word* a, const Word* b) noexcept no
 
 
 # k = k1 + k2 EIGENVALUE modulo the order, for k below it: Gallant, Lambert and Vanstone, "Faster
-# point multiplication on elliptic curves with efficient endomorphisms". k1 is the remainder
-# of (k, 0) after subtracting whole rows of LATTICE, each at most once too rarely, so
-# it is never negative. Returns whether k2 is negative and stores its absolute value.
+# point multiplication on elliptic curves with efficient endomorphisms". k1 is the remainder of (k,
+# 0) after subtracting whole rows of LATTICE. Each row may be subtracted once too few, so k1 is
+# never negative. Returns whether k2 is negative and stores its absolute value.
 cdef bint split(Word* k1, Word* k2, const Word* k) noexcept nogil:
     cdef Word c1, c2, t
     high_product(&c1, k, &SHORT_SHARE)

@@ -161,7 +161,7 @@ FE_INLINE void fp_dot2_portable(
     FP_HALVES(at "(" b ")", at "+8(" b ")", at "+16(" b ")", t0, t1, t2, t3)                       \
     FP_TOP(at "+24(" b ")", t3, t4)
 
-/* The same, but initialises t0 .. t4. */
+/* Like FP_ROW, but initialises t0 .. t4. */
 #define FP_FIRST(limb, at, b)                                                                      \
     "movq " limb ", %%rdx\n\t"                                                                     \
     "mulxq " at "(" b "), %[t0], %[t1]\n\t"                                                        \
@@ -176,7 +176,7 @@ FE_INLINE void fp_dot2_portable(
     "mulxq %[q3], %[x], " t0 "\n\tadcxq %[x], " t4 "\n\t"                                          \
     "movl $0, %k[x]\n\tadcxq %[x], " t0 "\n\tadoxq %[x], " t0 "\n\t"
 
-/* The same with p itself, which gives a smaller result and also clears t0. */
+/* Like FP_FOLD with p instead of q: the result is smaller, and t0 is cleared too. */
 #define FP_REDUCE(t0, t1, t2, t3, t4)                                                              \
     "movq %[n], %%rdx\n\timulq " t0 ", %%rdx\n\t"                                                  \
     FP_HALVES("%[p0]", "%[p1]", "%[p2]", t0, t1, t2, t3) FP_TOP("%[p3]", t3, t4)
@@ -189,8 +189,8 @@ FE_INLINE void fp_dot2_portable(
     [q0] "m"(fp_q[0]), [q1] "m"(fp_q[1]), [q2] "m"(fp_q[2]), [q3] "m"(fp_q[3])
 #define FP_READS(a) "m"(*(const uint64_t(*)[4])(a))
 
-/* q < 0.54 p < 0.54 * 2^62, so five limbs hold every sum in the code below, and after three folds
-   and a reduction a product is below 1.8 p, a sum of two below 2 p. */
+/* q < 0.54 p < 0.54 * 2^62, so five limbs hold every sum below. After three folds and a
+   reduction, a product is below 1.8 p and a sum of two products is below 2 p. */
 FE_INLINE void fp_mul_adx(uint64_t* r, const uint64_t* a, const uint64_t* b) {
     uint64_t t0, t1, t2, t3, t4, x, y;
     __asm__(FP_FIRST("(%[a])", "", "%[b]")
