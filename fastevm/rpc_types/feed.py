@@ -153,12 +153,13 @@ def diff_and_base(message: FeedSlice) -> dict[str, Any]:
     return found
 
 
-def compress(text: str) -> bytes:
+def compress(text: str | bytes) -> bytes:
     """Returns a message as a Brotli frame. Raises FastevmError if brotli is not installed."""
     brotli = _brotli()
     if brotli is None:
         raise FastevmError("compressed feeds need the package brotli")
-    packed: bytes = brotli.compress(text.encode(), quality=BROTLI_QUALITY, lgwin=BROTLI_WINDOW)
+    data = text.encode() if isinstance(text, str) else text
+    packed: bytes = brotli.compress(data, quality=BROTLI_QUALITY, lgwin=BROTLI_WINDOW)
     return packed
 
 

@@ -11,6 +11,7 @@ from fastevm.node.following import SlowReader
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.connection import connection_of
 from fastevm.rpc.transport.routes import EARLY_FRAMES
+from fastevm.rpc.transport.websocket_channel import WebSocketChannel
 
 PING_SECONDS: Final = 15.0
 READ_LIMIT: Final = 4_096  # largest message in bytes from a reader, which should send none
@@ -77,13 +78,14 @@ class FeedRoute:
 
 
 async def _send(socket: web.WebSocketResponse, reader: Any, *, packed: bool) -> None:
+    channel = WebSocketChannel(socket)
     try:
         async for frame in reader.frames():
             async with asyncio.timeout(SEND_SECONDS):
                 if packed:
-                    await socket.send_bytes(frame.packed)
+                    await channel.send_shared(await frame.packed(), binary=True)
                 else:
-                    await socket.send_str(frame.text)
+                    await channel.send_shared(frame.text)
     except (SlowReader, TimeoutError):
         await socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"too slow")
     except (ConnectionError, RuntimeError):

@@ -9,6 +9,7 @@ from fastevm.rpc.transport.outbox import Frame
 
 FINAL: Final = 0x80  # bit of the first byte of a WebSocket frame (RFC 6455)
 TEXT: Final = 1
+BINARY: Final = 2
 CONTINUATION: Final = 0
 SHORT: Final = 126  # payloads below this length have a header of two bytes
 MEDIUM: Final = 1 << 16  # payloads below this length have a header of four bytes
@@ -51,18 +52,21 @@ class WebSocketChannel:
                 parts += frame
         await self._write(parts)
 
-    async def _send_fragments(self, frame: Frame) -> None:
-        """Send a large message as fragments. Other frames of the socket may come between them."""
+    async def send_shared(self, message: bytes, *, binary: bool = False) -> None:
+        """Send a message that several sockets share, without a copy of a large one."""
+        await self._send_fragments((message,), BINARY if binary else TEXT)
+
+    async def _send_fragments(self, frame: Frame, opcode: int = TEXT) -> None:
+        """Send a message as fragments. Control frames of the socket may come between them."""
         pieces = [
             memoryview(part)[at : at + FRAGMENT]
             for part in frame
             for at in range(0, len(part), FRAGMENT)
         ]
         for index, piece in enumerate(pieces):
-            first = (TEXT if index == 0 else CONTINUATION) | (
-                FINAL if index == len(pieces) - 1 else 0
-            )
-            await self._write([header(first, len(piece)), piece])
+            kind = opcode if index == 0 else CONTINUATION
+            final = FINAL if index == len(pieces) - 1 else 0
+            await self._write([header(kind | final, len(piece)), piece])
 
     async def _write(self, parts: Sequence[bytes | memoryview]) -> None:
         """Write whole WebSocket frames; waits while the transport has much unsent."""

@@ -15,6 +15,10 @@ from fastevm.rpc_types.feed_formats import FeedFormat, feed_text
 log = logging.getLogger(__name__)
 
 QUEUE_MESSAGES = 100  # unsent messages above which a reader is disconnected
+# Bytes of unsent messages above which a reader is disconnected; one message always fits. Readers
+# share messages, so all queues together hold little more.
+QUEUE_BYTES = 64 * 1024 * 1024
+PACKED_ON_LOOP = 64 * 1024  # bytes; a larger message is compressed in a thread
 
 
 class SlowReader(Exception):
@@ -54,20 +58,23 @@ class FeedFaults(Struct):
 
 
 class FeedFrame:
-    """A message as text and, compressed on first use, as Brotli."""
+    """A message as UTF-8 text and, compressed on first use, as Brotli. All readers share it."""
 
-    __slots__ = ("_packed", "text")
+    __slots__ = ("_packing", "text")
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self._packed: bytes | None = None
+        self.text = text.encode()
+        self._packing: asyncio.Future[bytes] | None = None
 
-    @property
-    def packed(self) -> bytes:
-        """The message compressed with Brotli."""
-        if self._packed is None:
-            self._packed = compress(self.text)
-        return self._packed
+    async def packed(self) -> bytes:
+        """Returns the message compressed with Brotli."""
+        if self._packing is None:
+            if len(self.text) <= PACKED_ON_LOOP:
+                self._packing = asyncio.get_running_loop().create_future()
+                self._packing.set_result(compress(self.text))
+            else:
+                self._packing = asyncio.ensure_future(asyncio.to_thread(compress, self.text))
+        return await asyncio.shield(self._packing)  # another reader may wait for it, too
 
 
 class FeedHub:
@@ -148,18 +155,21 @@ class FeedReader:
         self.address = address
         self._hub = hub
         self._queue: deque[FeedFrame] = deque()
+        self._bytes = 0
         self._arrived = asyncio.Event()
         self._lost = False
 
     def offer(self, frame: FeedFrame) -> None:
         """Queues a message; a full queue disconnects the reader."""
-        if len(self._queue) >= QUEUE_MESSAGES:
+        if len(self._queue) >= QUEUE_MESSAGES or self._bytes > QUEUE_BYTES:
             self._lost = True
             self._queue.clear()
+            self._bytes = 0
             self._hub.metrics.count("feed_slow_readers_total")
             self._hub.remove(self)
         else:
             self._queue.append(frame)
+            self._bytes += len(frame.text)
         self._arrived.set()
 
     async def frames(self) -> AsyncIterator[FeedFrame]:
@@ -170,7 +180,9 @@ class FeedReader:
             if self._lost:
                 raise SlowReader
             while self._queue:
-                yield self._queue.popleft()
+                frame = self._queue.popleft()
+                self._bytes -= len(frame.text)
+                yield frame
 
     def close(self) -> None:
         """Removes the reader from the feed."""
