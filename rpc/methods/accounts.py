@@ -36,6 +36,7 @@ from fastevm.simulate import BlockOverrides, CallRequest, lists_of
 
 LOW_PRICE: Final = "max fee per gas less than block base fee"
 NO_SENDER: Final = bytes(20)
+DYNAMIC_FEES: Final = (2, 4)  # types of transactions with a fee cap and a tip
 PASSWORD: Final = Param(decode_text, optional=True)
 SECONDS: Final = Param(decode_count, optional=True)
 
@@ -107,6 +108,45 @@ def with_sender(context: Context, request: CallRequest) -> CallRequest:
         return request
     named = context.dialect.first_account_sends and context.node.accounts
     return replace(request, sender=named[0].address if named else NO_SENDER)
+
+
+@method(
+    "eth_resend",
+    TRANSACTION,
+    Param(decode_count, optional=True),
+    Param(decode_count, optional=True),
+    run_on=RunOn.WORKER,
+)
+@long_running
+def resend(context: Context, request: CallRequest, price: int | None, gas: int | None) -> str:
+    """Replace a transaction that waits in the pool by one with another gas price or gas limit.
+
+    The object names it by sender and nonce; its receiver, value and data must be the same. The gas
+    price (wei) becomes fee cap and tip of a transaction that has these. Returns the new hash. The
+    error is -32000 if no such transaction waits, or if the price is too low to replace it.
+    """
+    request = with_sender(context, request)
+    if request.nonce is None:
+        raise RpcError("server_error", "missing transaction nonce in transaction spec")
+    executable, queued = context.node.pool.content_of(request.sender)
+    old = executable.get(request.nonce) or queued.get(request.nonce)
+    same = old is not None and (old.to, old.value, old.data) == (
+        request.to, request.value, request.data,
+    )  # fmt: skip
+    if old is None or not same:
+        raise RpcError("server_error", f"transaction with nonce {request.nonce} not found")
+    is_dynamic = old.type in DYNAMIC_FEES
+    renewed = replace(
+        request,
+        gas=gas or old.gas_limit,
+        gas_price=None if is_dynamic else price or old.gas_price,
+        max_fee_per_gas=(price or old.max_fee_per_gas) if is_dynamic else None,
+        max_priority_fee_per_gas=(price or old.max_priority_fee_per_gas) if is_dynamic else None,
+        access_list=old.access_list if old.type else None,
+        authorization_list=old.authorization_list or None,
+    )
+    hash_text: str = send_transaction(context, renewed)
+    return hash_text
 
 
 @method(

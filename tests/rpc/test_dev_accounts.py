@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from eth_account import Account
@@ -9,6 +10,7 @@ from eth_account.messages import encode_defunct, encode_typed_data
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.errors import install_command
+from fastevm.integrations.local_node import LocalNode, NodeError
 from fastevm.node import dev_node
 
 from .test_dev_node import Client
@@ -165,3 +167,73 @@ def test_a_signed_message_names_its_signer(client: Client, sender: str, message:
     assert signature == client.result("eth_sign", sender, text)
     signer = Account.recover_message(encode_defunct(message), signature=signature)
     assert signer.lower() == sender
+
+
+@pytest.fixture
+def waiting() -> Iterator[LocalNode]:
+    """A node whose transactions stay in the pool."""
+    with LocalNode(accounts=2, no_mining=True) as node:
+        yield node
+
+
+def resend(node: LocalNode, *params: Any) -> dict[str, Any]:
+    found = node.request("eth_getTransactionByHash", [node.request("eth_resend", [*params])])
+    assert isinstance(found, dict)
+    return found
+
+
+def payment_of(node: LocalNode, **more: str) -> dict[str, str]:
+    sender = node.request("eth_accounts", [])[0]
+    return {"from": sender, "to": RECEIVER, "value": "0x5", "nonce": "0x0"} | more
+
+
+GWEI = 10**9
+
+
+def test_a_waiting_transaction_is_sent_again_with_another_price(waiting: LocalNode) -> None:
+    payment = payment_of(waiting)
+    first = waiting.request("eth_sendTransaction", [payment])
+    found = resend(waiting, payment, hex(50 * GWEI))
+    assert (found["nonce"], found["value"], found["to"]) == ("0x0", "0x5", RECEIVER)
+    assert (found["type"], found["gas"]) == ("0x2", "0x5208")
+    assert found["maxFeePerGas"] == found["maxPriorityFeePerGas"] == hex(50 * GWEI)
+    assert waiting.request("eth_getTransactionByHash", [first]) is None
+    assert waiting.request("txpool_status", []) == {"pending": "0x1", "queued": "0x0"}
+    waiting.request("anvil_mine", [])
+    assert waiting.request("eth_getTransactionReceipt", [found["hash"]])["status"] == "0x1"
+
+
+def test_a_legacy_transaction_keeps_its_type_and_gets_another_gas_limit(
+    waiting: LocalNode,
+) -> None:
+    payment = payment_of(waiting, gasPrice=hex(10 * GWEI))
+    waiting.request("eth_sendTransaction", [payment])
+    found = resend(waiting, payment, hex(20 * GWEI), "0x7530")
+    assert (found["type"], found["gasPrice"], found["gas"]) == ("0x0", hex(20 * GWEI), "0x7530")
+
+
+@pytest.mark.parametrize(
+    ("more", "price", "message"),
+    [
+        ({"nonce": "0x1"}, 50 * GWEI, "transaction with nonce 1 not found"),
+        ({"value": "0x6"}, 50 * GWEI, "transaction with nonce 0 not found"),
+        ({"data": "0x01"}, 50 * GWEI, "transaction with nonce 0 not found"),
+        ({}, 9 * GWEI, "replacement transaction underpriced"),
+        ({"from": RECEIVER}, 50 * GWEI, "transaction with nonce 0 not found"),
+    ],
+)
+def test_nothing_changes_if_a_transaction_cannot_be_sent_again(
+    waiting: LocalNode, more: dict[str, str], price: int, message: str
+) -> None:
+    payment = payment_of(waiting, gasPrice=hex(10 * GWEI))
+    sent = waiting.request("eth_sendTransaction", [payment])
+    with pytest.raises(NodeError, match=message):
+        waiting.request("eth_resend", [payment | more, hex(price)])
+    assert waiting.request("eth_getTransactionByHash", [sent])["gasPrice"] == hex(10 * GWEI)
+
+
+def test_a_transaction_to_send_again_is_named_by_its_nonce(waiting: LocalNode) -> None:
+    payment = payment_of(waiting)
+    del payment["nonce"]
+    with pytest.raises(NodeError, match="missing transaction nonce in transaction spec"):
+        waiting.request("eth_resend", [payment, "0x1"])
