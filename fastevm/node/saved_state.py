@@ -8,7 +8,7 @@ from typing import Any, Final
 from fastevm.chain.chain import Chain
 from fastevm.chain.genesis import with_amendments
 from fastevm.core.execution.types import Block, Header
-from fastevm.core.primitives.decompression import decompressed
+from fastevm.core.primitives.decompression import PIECE, decompressed
 from fastevm.core.state.layer import Layer
 from fastevm.rpc_client.large_json import decode
 from fastevm.rpc_types.anvil_state import BlockAndReceipts, SavedChain, chain_json, read_chain
@@ -16,6 +16,9 @@ from fastevm.rpc_types.anvil_state import BlockAndReceipts, SavedChain, chain_js
 MAX_SAVED_BLOCKS: Final = 100_000  # newest blocks that are saved, with their transactions
 MAX_SAVED_STATES: Final = 1_000  # older states that are saved
 MAX_STATE_BYTES: Final = 1 << 30  # most bytes of decompressed JSON text
+# Bytes of text for each JSON value, at least, if a limit is given: an empty list takes two bytes of
+# text and 64 bytes of memory. Dumps have 40 and more.
+VALUE_BYTES: Final = 16
 GZIP_MAGIC: Final = b"\x1f\x8b"
 COMPRESSION: Final = 6
 
@@ -94,10 +97,18 @@ def packed_state(data: bytes) -> bytes:
     return gzip.compress(data, COMPRESSION)
 
 
+def _values_in(data: bytes) -> int:
+    """Returns an upper bound of the JSON values in a text. Other threads run between the pieces."""
+    pieces = (data[at : at + PIECE] for at in range(0, len(data), PIECE))
+    return sum(sum(map(piece.count, (b",", b"[", b"{"))) for piece in pieces)
+
+
 def _parsed(data: bytes, limit: int) -> Any:
     try:
         if data[:2] == GZIP_MAGIC:
             data = decompressed(data, limit)
+        if limit < MAX_STATE_BYTES and _values_in(data) > limit // VALUE_BYTES:
+            raise ValueError(f"more than {limit // VALUE_BYTES} JSON values")
         return decode(data)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not a state: {error}") from None

@@ -157,6 +157,10 @@ def test_a_state_of_a_request_is_bounded_when_it_is_unpacked() -> None:
     load = METHODS["anvil_loadState"].handler
     with pytest.raises(RpcError, match=f"more than {LOADED_STATE_SIZE} bytes"):
         load(SimpleNamespace(node=node), packed)
+    for text in (b"[],", b"{},", b"1,", b'"":'):
+        packed = gzip.compress(b"[" + text * (LOADED_STATE_SIZE // len(text) - 9) + b"1]", mtime=0)
+        with pytest.raises(RpcError, match="JSON values|not a state"):
+            load(SimpleNamespace(node=node), packed)
 
 
 def test_unpacked_bytes_are_one_whole_stream_of_bounded_size() -> None:
