@@ -142,9 +142,7 @@ class Prepared:
         return Block(real.header, transactions, real.ommers, real.withdrawals)
 
     def execute(self, block: Block, **options: Any) -> None:
-        """Executes the block. Raises `WrongGas` if it uses another amount of gas than its header
-        says.
-        """
+        """Executes the block. Raises `WrongGas` unless it uses the gas in its header."""
         result = self.run(block, **options)
         if result.gas_used != block.header.gas_used:
             raise WrongGas(f"block {block.header.number} used {result.gas_used} gas")

@@ -82,9 +82,7 @@ class Load:
 
 
 class Simulations:
-    """Simulates bundles one by one on the follower's ``pending`` block. Returns the seconds of
-    each.
-    """
+    """Simulates bundles on the follower's ``pending`` block. Returns the seconds of each."""
 
     def __init__(self, follower: NodeProcess) -> None:
         self.follower = follower

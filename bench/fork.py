@@ -185,9 +185,7 @@ def measure(
     quick: bool = False,
     names: Sequence[str] = SIDES,
 ) -> dict[str, Any]:
-    """Returns all figures: ``rounds`` at the first latency, and one of the peers' at each other
-    one.
-    """
+    """Returns all figures. Peers run all ``rounds`` only at the first latency."""
     asked = questions(QUICK_BUNDLES if quick else BUNDLES)
     with start_upstream(quick, progress) as upstream:
         comparison = Comparison(upstream, sides_here(names, progress), progress)
@@ -216,9 +214,7 @@ def document(found: Found, upstream: str) -> dict[str, Any]:
 
 
 def ratios(found: Found) -> list[dict[str, Any]]:
-    """Returns for each peer its time divided by ours, and the time without a fork as a share of
-    ours.
-    """
+    """Returns each peer's time, and the time without a fork, divided by ours."""
     rows = []
     for (latency, question, temperature, side), figures in found.items():
         ours = found.get((latency, question, temperature, "fastevm"))

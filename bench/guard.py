@@ -42,9 +42,7 @@ class Unavailable(Exception):
 
 
 def border() -> str:
-    """Returns the name of the C function in which to count. Raises Unavailable if counting is
-    impossible or meaningless.
-    """
+    """Returns the name of the C function in which to count. Raises Unavailable."""
     if shutil.which("valgrind") is None:
         raise Unavailable("valgrind is not installed")
     found = BORDER.search(Path(fastevm.evm.machine.__file__).read_bytes())

@@ -100,9 +100,7 @@ def listed_block(fields: Mapping[str, Any]) -> Case:
 
 
 def builder_of(case: Case, threads: int) -> BlockBuilder:
-    """Returns a builder for the block. With several threads, the builder uses the block's access
-    list.
-    """
+    """Returns a builder for the block. With several threads it uses the access list."""
     layer, block, ancestors = case
     return BlockBuilder(
         layer, block.header, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY,
@@ -112,9 +110,7 @@ def builder_of(case: Case, threads: int) -> BlockBuilder:
 
 
 def seconds_alone(case: Case, options: argparse.Namespace) -> float:
-    """Returns the seconds of the caller's work before and after `add_all`: the minimum of some
-    runs.
-    """
+    """Returns the shortest time of the caller's work before and after `add_all`."""
     found: list[float] = []
     for _ in range(options.rounds):
         start = time.perf_counter()

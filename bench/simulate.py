@@ -43,9 +43,7 @@ Contender = Callable[[], None]
 
 
 def transfers(path: Path, count: int) -> tuple[dict[str, Any], str, list[list[dict[str, str]]]]:
-    """Returns the accounts of the ERC-20 case, the token, and bundles that each transfer to a new
-    address.
-    """
+    """Returns accounts, the ERC-20 token, and bundles that transfer to new addresses."""
     case = named(path)[TRANSFER]
     head, tail = case["calldata"][:10], case["calldata"][74:]
     payloads = [

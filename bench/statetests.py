@@ -141,9 +141,7 @@ class Comparison:
         self.by_directory[directory].append(median(timings))
 
     def ask(self, tests: Tests) -> tuple[Tests, float, float, float]:
-        """Runs a file on py-evm. Returns the passed cases, and the seconds for reading, states and
-        the rest.
-        """
+        """Runs a file on py-evm. Returns passed cases, and seconds by phase."""
         labels = cases_of(tests)
         answer = self.peer.ask(do="run", content=json.dumps(tests), cases=labels, limit=self.limit)
         passed, making, running = [], 0.0, 0.0

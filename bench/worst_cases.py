@@ -98,9 +98,7 @@ def measured(name: str, test: Mapping[str, Any], most_gas: int) -> WorstBlock:
 def case_of(
     name: str, pre: Json, transactions: tuple[Transaction, ...], most_gas: int
 ) -> Json | None:
-    """Returns the message call with most gas as a case, or None if all transactions are
-    creations.
-    """
+    """Returns the call with most gas as a case, or None without calls."""
     calls = [(transaction, transaction.to) for transaction in transactions if transaction.to]
     if not calls:
         return None

@@ -76,9 +76,7 @@ class ForkedEVM(OwnEVM, metaclass=KindOfOwn):
 
 
 class FetchedState(TransactionState):
-    """Fetches the values that a node's transactions read, if the node's state is above a remote
-    one.
-    """
+    """Fetches the values that transactions read, if the state is above a remote one."""
 
     def load_sender(self, transaction: Transaction) -> None:
         """Does nothing: the pool reads the sender, whose account is recorded."""

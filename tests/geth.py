@@ -107,9 +107,7 @@ class Geth:
         return receipt
 
     def receipt(self, tx_hash: str) -> dict[str, Any] | None:
-        """Returns the receipt of a transaction; None while it is pending or geth still
-        indexes it.
-        """
+        """Returns a receipt; None while the transaction is pending or not indexed yet."""
         try:
             found: dict[str, Any] | None = self.client.call("eth_getTransactionReceipt", tx_hash)
         except RpcRefusal as refusal:

@@ -39,9 +39,7 @@ def programs(page: str, language: str) -> list[str]:
 
 
 def run(words: list[str], variables: Mapping[str, str], folder: Path | None = None) -> str:
-    """Runs a program and returns its output. Raises AssertionError with its standard error if it
-    fails.
-    """
+    """Returns a program's output. The AssertionError of a failure shows its errors."""
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=MAX_WAIT, env=variables, cwd=folder
     )
@@ -82,9 +80,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_a_wallet_and_a_page_find_the_chain_of_the_page() -> None:
-    """The page's network settings are those of `fastevm dev`, which accepts requests of browser
-    extensions.
-    """
+    """`fastevm dev` has the page's network settings and accepts browser extensions."""
     page = (PAGES / "wallets.md").read_text()
     shown = re.search(r'chainId: "(0x[0-9a-f]+)"', page)
     assert shown is not None and f"`{int(shown[1], 16)}`" in page and ADDRESS in page

@@ -92,9 +92,7 @@ TYPED = ("tutorials/*.md", "how-to/*.md", "coming-from-*.md")
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provides a folder with every program of tutorials and guides, in which type checkers find
-    packages.
-    """
+    """Provides a folder with every program of tutorials and guides, for type checkers."""
     folder = tmp_path_factory.mktemp("programs")
     for name in UNTYPED:
         (folder / "typings" / name).mkdir(parents=True)

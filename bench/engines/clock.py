@@ -8,9 +8,7 @@ from collections.abc import Callable
 
 
 def seconds_of(run: Callable[[], object], *, spend: float = 0.05, rounds: int = 5) -> float:
-    """Returns the thread CPU seconds of one run: the median of ``rounds``, each of which takes
-    ``spend`` seconds.
-    """
+    """Returns the median thread CPU seconds of a run. Each round takes ``spend`` seconds."""
     start = time.thread_time_ns()
     run()
     once = max((time.thread_time_ns() - start) / 1e9, 1e-7)

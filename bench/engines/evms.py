@@ -188,9 +188,7 @@ class PeerKind:
     slow: bool  # runs the shorter form of a case; the time is scaled by gas
 
     def python(self) -> Path | None:
-        """Returns its Python: FASTEVM_PEER_<NAME>, or that of .venv-<name> here or beside the
-        code.
-        """
+        """Returns the peer's Python: FASTEVM_PEER_<NAME>, or that of a folder .venv-<name>."""
         chosen = os.environ.get("FASTEVM_PEER_" + self.name.upper().replace("-", "_"))
         inside = Path(f".venv-{self.name}") / "bin" / "python"
         path = Path(chosen) if chosen else found_first(inside, ROOT / inside)
@@ -228,9 +226,7 @@ COMPILED_KINDS = (CompiledKind("geth", "on-geth"), CompiledKind("revm", "on-revm
 
 
 def start(names: list[str]) -> tuple[list[Engine], dict[str, str]]:
-    """Starts the named engines. Returns those that started, fastevm first, and the reason for each
-    other one.
-    """
+    """Starts the named engines. Returns those that started, and reasons for the others."""
     engines: list[Engine] = [Fastevm()]
     missing: dict[str, str] = {}
     for kind in (*PEER_KINDS, *COMPILED_KINDS):

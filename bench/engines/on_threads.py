@@ -39,9 +39,7 @@ class Times(NamedTuple):
 
 
 class Medians(NamedTuple):
-    """Returns the medians of the valid pairs and their number; without valid pairs, medians of
-    all.
-    """
+    """Returns medians of the valid pairs and their number, or medians of all pairs."""
 
     times: Times
     pairs: int
@@ -71,9 +69,7 @@ def _hash_in_turn(threads: int, data: bytes) -> None:
 
 
 def hashing_gain(pool: ThreadPoolExecutor, threads: int, data: bytes = HASHED) -> float:
-    """Returns how much faster several threads hash ``data`` than one thread that hashes it as
-    often.
-    """
+    """Returns the speed-up of hashing ``data`` on several threads."""
     alone, _ = timed(partial(_hash_in_turn, threads, data))
     shared, _ = timed(partial(_hash_on, pool, threads, data))
     return alone / shared

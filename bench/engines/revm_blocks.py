@@ -50,9 +50,7 @@ class Revm:
         return True
 
     def run(self, number: int, succeeded: Sequence[bool]) -> tuple[float, float]:
-        """Returns the seconds of a run, and the share of messages that end as
-        ``succeeded`` says.
-        """
+        """Returns the seconds of a run, and the share of messages that end as expected."""
         answer = self.peer.ask(do="run", name=number)
         pairs = zip(answer["succeeded"], succeeded, strict=True)
         alike = sum(theirs == ours for theirs, ours in pairs)

@@ -78,9 +78,7 @@ def read_time(machine: fastevm.EVM, slots: int, seed: int) -> float:
 
 
 def middle_of_writes(machine: fastevm.EVM, slots: int) -> tuple[float, float]:
-    """Returns the median seconds of a transaction that writes random slots, and of the state root
-    after it.
-    """
+    """Returns the median seconds of writing random slots, and of the state root after it."""
     writes, roots = [], []
     for seed in range(ROUNDS):
         change = partial(

@@ -75,9 +75,7 @@ class Runner:
         by_engine.setdefault(engine.name, []).append(seconds)
 
     def prove(self, case: Case) -> list[Entry]:
-        """Returns the engines with the expected outcome, fastevm first. Returns none if fastevm's
-        is wrong.
-        """
+        """Returns the engines with the expected outcome; none if fastevm's is wrong."""
         found: list[Entry] = []
         for engine in self.engines:
             expected = case.expected(engine.slow)

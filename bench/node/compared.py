@@ -91,9 +91,7 @@ def start_anvil(*options: str) -> ComparedNode:
 
 
 def anvil_folder() -> Path:
-    """Returns the folder where npm installs anvil: build/anvil of the repository, or the user's
-    cache.
-    """
+    """Returns npm's folder of anvil: build/anvil of the repository, or the user's cache."""
     if (ROOT / "setup.py").exists():
         return ROOT / "build" / "anvil"
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

@@ -65,9 +65,7 @@ def shown(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Addresses as hex. ``block`` and ``transactions`` are those of the transfers, in the node's
-    JSON.
-    """
+    """Addresses as hex. ``block`` and ``transactions`` contain the transfers."""
 
     token: str
     answer: str

@@ -89,9 +89,7 @@ def attack(port: int, bodies: Sequence[bytes]) -> None:
 
 
 def measure(node: NodeProcess, seconds: float, bodies: Sequence[bytes]) -> dict[str, Any]:
-    """Returns figures in milliseconds of the questions and the slices, and the number of missed
-    slices.
-    """
+    """Returns milliseconds of questions and slices, and the number of missed slices."""
     context = multiprocessing.get_context("spawn")
     attacker = context.Process(target=attack, args=(node.port, bodies), daemon=True)
     if bodies:

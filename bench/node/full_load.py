@@ -137,9 +137,7 @@ class FullLoad:
         self.moments: list[Moment] = []
 
     def run(self, seconds: float, say: Callable[[str], None]) -> int:
-        """Loads the node for ``seconds`` and prints its memory. Returns 1 if a request failed or
-        memory grew.
-        """
+        """Loads the node and prints its memory. Returns 1 if a request failed or memory grew."""
         started = time.monotonic()
         with self._streaming() as stream:
             while time.monotonic() - started < seconds:

@@ -153,9 +153,7 @@ class HostileLoad:
         self.node.stop()
 
     def run(self, seconds: float, connections: int = CONNECTIONS) -> dict[str, Any]:
-        """Returns the figures in milliseconds, memory in MiB. Without connections the node
-        is idle.
-        """
+        """Returns figures in milliseconds and MiB. Without connections the node is idle."""
         context = multiprocessing.get_context("spawn")
         port, bodies = self.node.port, hostile_bodies(self.content)
         content = (port, [*bodies.values()], connections)
@@ -180,9 +178,7 @@ class HostileLoad:
         }
 
     def _await_answers(self, methods: Sequence[str]) -> None:
-        """Waits until each method has one response. Raises TimeoutError after a limit for busy
-        machines.
-        """
+        """Waits until each method has one response. Raises TimeoutError."""
         until = time.monotonic() + FIRST_ANSWERS_SECONDS
         time.sleep(2.0)
         while missing := [method for method in methods if not self._is_answered(method)]:
@@ -223,9 +219,7 @@ def aims(found: dict[str, Any]) -> list[dict[str, object]]:
 
 
 def measure(seconds: float, connections: int) -> int:
-    """Prints figures of an idle node and of a loaded one as JSON. Returns 1 if an aim was
-    missed.
-    """
+    """Prints figures of an idle and a loaded node. Returns 1 if an aim was missed."""
     load = HostileLoad()
     try:
         found = {"quiet": load.run(seconds, 0), "loaded": load.run(seconds, connections)}

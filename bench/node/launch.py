@@ -95,15 +95,11 @@ class NodeProcess:
         self._end(signal.SIGKILL)
 
     def stop(self) -> int | None:
-        """Ends the process with SIGTERM, or with SIGKILL after ten seconds. Returns its
-        exit code.
-        """
+        """Sends SIGTERM, and SIGKILL after ten seconds. Returns the exit code."""
         return self._end(signal.SIGTERM)
 
     def __enter__(self) -> Self:
-        """Starts the node unless it runs already, as some kinds of node start in their
-        constructor.
-        """
+        """Starts the node, unless its constructor did."""
         if not self.running:
             self.start()
         return self
@@ -112,9 +108,7 @@ class NodeProcess:
         self.stop()
 
     def answers(self) -> bool:
-        """Returns whether the node serves requests. Raises RuntimeError if its process has
-        ended.
-        """
+        """Returns whether the node serves requests. Raises RuntimeError if it has ended."""
         if self.process is not None and self.process.poll() is not None:
             raise RuntimeError(f"the node ended with {self.process.returncode}")
         try:

@@ -124,9 +124,7 @@ def size_of(data: bytes) -> int:
 
 
 def summary(samples: Sequence[Sample]) -> dict[str, float]:
-    """Returns medians of the rounds in microseconds and calls per second, and the number of
-    failures.
-    """
+    """Returns medians (microseconds, calls per second), and the number of failures."""
     figures = {
         "cpu_us": [s.cpu_per_call * MICRO for s in samples],
         "per_second": [s.rate for s in samples],

@@ -57,9 +57,7 @@ def balance_of(content: Content, number: int) -> dict[str, str]:
 
 
 def simulation(content: Content, number: int, blocks: int, calls: int) -> list[Any]:
-    """Returns an eth_simulateV1 payload with this number of blocks, each with this number of
-    transfers.
-    """
+    """Returns an eth_simulateV1 payload of blocks with ``calls`` transfers each."""
     made = [
         {"calls": [token_transfer(content, number * calls + j) for j in range(calls)]}
         for _ in range(blocks)

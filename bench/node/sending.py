@@ -97,9 +97,7 @@ class Sending:
         ]
 
     def run(self, count: int, items: int) -> dict[str, float]:
-        """Sends transactions. Returns accepted and included ones per second, and the CPU time of
-        each.
-        """
+        """Sends transactions. Returns the rates of accepted and included ones, and CPU times."""
         self.rounds += 1
         target = keccak256(b"target" + self.rounds.to_bytes(4, "big"))[:20]
         bodies = [

@@ -356,9 +356,7 @@ def flip(path: Path, rng: random.Random) -> None:
 
 
 def outcome(name: str, path: Path, expected: dict[int, bytes]) -> str:
-    """Reads a damaged directory in a separate process, as the reader may crash. Returns the
-    effect.
-    """
+    """Returns the effect of a damaged directory on a reader, which may crash."""
     command = [sys.executable, "-m", MODULE, "--read", name, str(path)]
     found = subprocess.run(
         command, capture_output=True, input=json.dumps(digests(expected)).encode()
@@ -392,9 +390,7 @@ def write_until_killed(name: str, path: str, pipe: Any) -> None:
 
 
 def killed(name: str) -> int:
-    """Kills writers with SIGKILL at random moments. Returns how often a reported block was
-    missing.
-    """
+    """Kills writers at random moments. Returns how often a reported block was missing."""
     rng, missing = random.Random(3), 0
     context = multiprocessing.get_context("fork")
     for _ in range(KILLS):

@@ -44,9 +44,7 @@ def run(evm: pyrevm.EVM, message: "tuple[Any, ...]") -> bool:
 
 
 def answer(request: "dict[str, Any]") -> "dict[str, Any]":
-    """Handles a request: ``hello``, ``prepare`` (a block by name) or ``run``, which returns seconds
-    and successes.
-    """
+    """Handles a request: ``hello``, ``prepare`` (a block by name) or ``run``."""
     kind = request["do"]
     if kind == "hello":
         return {"version": installed("pyrevm")}

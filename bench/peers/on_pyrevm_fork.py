@@ -32,9 +32,7 @@ def bundle(evm: pyrevm.EVM, messages: "list[dict[str, str]]") -> bytes:
 
 
 def answer(request: "dict[str, Any]") -> "dict[str, Any]":
-    """Handles a request: ``hello``, ``open`` (url, block), ``run`` (bundles) or ``keep`` (messages
-    without a revert).
-    """
+    """Handles ``hello``, ``open`` (url, block), ``run`` (bundles) or ``keep`` (no revert)."""
     kind = request["do"]
     if kind == "hello":
         return {"version": installed("pyrevm")}

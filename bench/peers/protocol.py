@@ -16,15 +16,11 @@ class Program(Protocol):
     run: Callable[[], object]
 
     def outcome(self) -> dict[str, Any]:
-        """Runs once. Returns gas_used (without intrinsic gas, before refunds), output and
-        success.
-        """
+        """Runs once. Returns gas_used (no intrinsic gas, before refunds), output, success."""
 
 
 def number(value: "str | int | None") -> int:
-    """Parses an integer of a case file: a JSON number, a 0x-prefixed string, or 0 if it is
-    missing.
-    """
+    """Parses an integer of a case file: a JSON number, 0x text, or 0 if missing."""
     if value is None:
         return 0
     return value if isinstance(value, int) else int(value, 16)

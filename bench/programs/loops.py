@@ -124,9 +124,7 @@ class Program:
         return machine
 
     def call(self) -> Callable[[], fastevm.ExecutionResult]:
-        """Returns a function that runs the program, always from the same state. Checks that one run
-        succeeds.
-        """
+        """Returns a function that runs the program, always from the same state."""
         call = partial(self.machine().call, PROGRAM, self.data, sender=CALLER, gas=LOOP_GAS)
         result = call()
         if not result.success:

@@ -150,9 +150,7 @@ def token_storage(number: int) -> dict[int, int]:
 
 
 def pool_storage(number: int) -> dict[int, int]:
-    """Returns the storage of a pool: two tokens and their reserves, packed like those of a Uniswap
-    V2 pair.
-    """
+    """Returns the storage of a pool: two tokens and their packed reserves (Uniswap V2)."""
     first, second = TOKEN_ADDRESSES[number : number + 2]
     reserves = 1 << 224 | FUNDS << 112 | FUNDS
     return {

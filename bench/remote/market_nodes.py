@@ -54,9 +54,7 @@ class Upstream:
         return int(self.ask("eth_blockNumber"), 16)
 
     def fill(self) -> None:
-        """Writes the market into the newest state, as anvil copies the whole state for each
-        block.
-        """
+        """Writes the market into the newest state: anvil copies the state for each block."""
         calls: list[Call] = []
         for address, (balance, code, slots) in market.accounts().items():
             at = shown(address)
@@ -119,9 +117,7 @@ def check_receipts(client: JsonRpcClient, hashes: Sequence[str]) -> None:
 
 
 def start_anvil(document: dict[str, Any] | None = None, *options: str) -> Upstream:
-    """Starts anvil with a genesis file, by default the market's. Raises LoadError if anvil is not
-    available.
-    """
+    """Starts anvil with a genesis file (default: the market's). Raises LoadError."""
     command = [str(anvil_binary()), *ANVIL_OPTIONS, "--chain-id", str(CHAIN_ID), *options]
     node = on_genesis("anvil", document, lambda genesis: [*command, "--init", genesis])
     return Upstream("anvil", node, document is None)

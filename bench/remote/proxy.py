@@ -290,9 +290,7 @@ class ProxyProcess:
 
 
 def serve(target: str) -> None:
-    """Serves until standard input ends. Each input line may set the latency, and is answered with
-    the traffic.
-    """
+    """Serves until input ends. Input lines set the latency and are answered with traffic."""
     with Proxy(target) as proxy:
         for line in sys.stdin:
             proxy.latency = json.loads(line).get("latency", proxy.latency)

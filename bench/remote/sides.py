@@ -36,15 +36,11 @@ class Side(Protocol):
         ...
 
     def run(self, bundles: Bundles) -> tuple[float, list[bytes]]:
-        """Returns seconds, and the output of each bundle's last call. Every bundle starts from the
-        same state.
-        """
+        """Returns seconds, and each bundle's last output. All start from the same state."""
         ...
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """Forks before a block and executes it. Returns seconds, and the number of successful
-        transactions.
-        """
+        """Executes a block on a fork. Returns seconds and successful transactions."""
         ...
 
     def close(self) -> None:

@@ -32,9 +32,7 @@ def frame(height: float, parts: list[str]) -> str:
 
 
 def bars(title: str, rows: Sequence[tuple[str, float]]) -> str:
-    """Returns horizontal bars on a logarithmic scale that starts at 1, or at the smallest value if
-    it is lower.
-    """
+    """Returns horizontal bars on a logarithmic scale from 1, or from a lower value."""
     if not rows:
         return ""
     low = min(0.0, math.log(min(value for _, value in rows)))

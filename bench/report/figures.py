@@ -62,9 +62,7 @@ def ratios(figures: Figures, names: Iterable[str], peer: str) -> dict[str, float
 def summary(
     figures: Figures, groups: dict[str, list[str]], peers: Iterable[str]
 ) -> dict[str, dict[str, float]]:
-    """Returns group -> peer -> geometric mean of the peer's time divided by fastevm's. Above 1,
-    fastevm is faster.
-    """
+    """Returns group -> peer -> geometric mean of the peer's time divided by fastevm's."""
     peers = list(peers)
     found: dict[str, dict[str, float]] = {}
     for group, names in groups.items():

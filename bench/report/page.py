@@ -229,9 +229,7 @@ def shares(found: dict[str, Any], peer: str) -> dict[str, float]:
 
 
 def lead(found: dict[str, Any]) -> str:
-    """Returns the number of cases in which fastevm is faster than each peer, and the cases in which
-    it is slower.
-    """
+    """Returns how often fastevm is faster than each peer, and the slower cases."""
     by_peer = {peer: shares(found, peer) for peer in peers_of(found)}
     by_peer = {peer: found_ for peer, found_ in by_peer.items() if found_}
     text = table(

@@ -77,9 +77,7 @@ class Stage:
         return Scene(self.accounts, token, multicall, wallet, transfer, nested, reverted)
 
     def calls_in_calls(self, token: bytes, multicall: bytes) -> bytes:
-        """Returns the calldata of a wallet's call in which the multicall calls the token and the
-        wallet.
-        """
+        """Returns the calldata of a wallet's multicall to the token and itself."""
         pays = [
             (token, False, TOKEN.encode("transfer", raw(account), PAID))
             for account in self.accounts[2:5]

@@ -1,6 +1,4 @@
-"""Takes screenshots of the explorer for its page: ``python -m tests.explorer.screenshots
-DIRECTORY``.
-"""
+"""Takes the documented screenshots: ``python -m tests.explorer.screenshots DIRECTORY``."""
 
 import asyncio
 import base64

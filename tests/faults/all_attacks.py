@@ -349,9 +349,7 @@ async def bid_low(client: Client, who: int, offers: Offers) -> None:
 
 
 async def drain(client: Client, who: int, offers: Offers) -> None:
-    """Queues valid transactions behind a nonce gap, then closes the gap with one that takes the
-    balance.
-    """
+    """Queues transactions behind a nonce gap, then closes it with one that takes the balance."""
     address = dev_accounts(ACCOUNTS)[who].address
     for _ in range(10**6):
         first = await next_nonce(client, who)

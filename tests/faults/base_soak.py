@@ -433,9 +433,7 @@ class Soak:
         return missing
 
     def _compare(self, last: int, accepted: list[str]) -> dict[str, Any]:
-        """Compares the hashes of all blocks, all receipts of accepted transactions, and
-        balances.
-        """
+        """Compares block hashes, receipts of accepted transactions, and balances."""
         hashes = {name: _hashes(node, last) for name, node in self.nodes.items()}
         mine = hashes["sequencer"]
         receipts = {name: _receipts(node, accepted) for name, node in self.nodes.items()}

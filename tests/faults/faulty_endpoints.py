@@ -24,9 +24,7 @@ LIMITED: Final = -32005
 
 @dataclass
 class BatchLimit(Endpoint):
-    """Allows at most ``most`` calls per request. ``form``: one error, HTTP 413, or an error for
-    each call.
-    """
+    """Limits calls per request. ``form``: one error, HTTP 413, or an error per call."""
 
     most: int
     form: str = "one"  # "one", "status", "each"
@@ -290,9 +288,7 @@ class AccountLies(Lies):
 
 @dataclass
 class OldHead(Endpoint):
-    """Some requests reach a node that lags: when ``lags`` is true, ``latest`` is ``head``, and
-    later blocks are unknown.
-    """
+    """Some requests reach a lagging node: ``latest`` is ``head``, later blocks are unknown."""
 
     head: int
     head_hash: str
@@ -358,9 +354,7 @@ class OtherChain(Endpoint):
 
 @dataclass
 class Answers(Endpoint):
-    """Changes whole answers of some methods. ``change`` gets the node's JSON and returns
-    the body.
-    """
+    """Changes answers. ``change`` gets the node's JSON and returns the body."""
 
     change: Callable[[Any], bytes]
     count: int = WIDE

@@ -78,9 +78,7 @@ def large_reads(rng: random.Random) -> bytes:
 
 
 def heavy(rng: random.Random) -> bytes:
-    """Returns a body that costs the node much: a looped trace or simulation, a search of
-    all logs.
-    """
+    """Returns an expensive request: a trace or simulation of a loop, a search of all logs."""
     code = {LOOPED: {"code": LOOP_CODE}}
     call = {"to": LOOPED, "gas": "0x493e0"}
     simulated = {"blockStateCalls": [{"stateOverrides": code, "calls": [call] * 8}]}

@@ -126,9 +126,7 @@ def _part(life: Sequence[Use], start: float, end: float) -> Sequence[Use]:
 
 
 def _kept(uses: Iterable[Use]) -> Use:
-    """Returns the memory that a process never freed in between, and its usual number of
-    descriptors.
-    """
+    """Returns the minimum of a process's memory, and its usual number of descriptors."""
     found = list(uses)
     least = min(found, key=lambda item: item.memory)
     return _medians(found)._replace(memory=least.memory, anonymous=least.anonymous)

@@ -67,9 +67,7 @@ def methods() -> list[str]:
 
 
 def systematic(rng: random.Random) -> Iterator[Request]:
-    """Yields every combination of up to three members of each object of each method, in random
-    order.
-    """
+    """Yields all combinations of up to three members of each object, in random order."""
     cases = [
         (name, position, names)
         for name in methods()

@@ -291,9 +291,7 @@ def decoder_name(param: Param) -> str:
 
 
 def members_of(param: Param) -> dict[str, Maker]:
-    """Returns the members whose combinations are tried in a parameter; none if it is not an
-    object.
-    """
+    """Returns the members to combine in a parameter; none if it is not an object."""
     name = decoder_name(param)
     return OBJECTS.get(name) or (NESTED[name][0] if name in NESTED else {})
 

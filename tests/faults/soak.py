@@ -198,9 +198,7 @@ class Soak:
     # --- load -------------------------------------------------------------------------------------
 
     def _send(self, logger: bytes) -> None:
-        """Sends transfers and logging calls in turn at a steady rate. Reads nonces again after
-        every refusal and restart.
-        """
+        """Sends transfers and logging calls at a steady rate. Reads nonces again after errors."""
         accounts = dev_accounts(SENDERS)
         nonces: dict[int, int] = {}
         started, rate = time.monotonic(), self.options.rate

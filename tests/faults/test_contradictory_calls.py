@@ -49,9 +49,7 @@ METHODS = (
 
 @pytest.fixture(scope="module", params=["preconf", "geth"])
 def node(request: pytest.FixtureRequest) -> Iterator[NodeProcess]:
-    """Provides a node in a separate process: a crash there fails the test and not the test
-    runner.
-    """
+    """Provides a node in a separate process, so that a crash fails only the test."""
     with fastevm_node("--dialect", request.param) as process:
         yield process
 
@@ -104,9 +102,7 @@ TRANSFER_MEMBERS = [
 
 
 def refusal(client: JsonRpcClient, method: str, *params: Any) -> tuple[int, str] | None:
-    """Returns the error of a request without the gas that it names, or None if the request
-    succeeds.
-    """
+    """Returns the error of a request without its gas, or None if it succeeds."""
     try:
         client.call(method, *params)
     except RpcRefusal as error:

@@ -48,9 +48,7 @@ def word(number: int) -> bytes:
 
 
 def nested(depth: int, width: int) -> bytes:
-    """Returns a multicall whose ``width`` elements are all the same inner multicall, ``depth``
-    times.
-    """
+    """Returns a multicall with ``width`` equal inner multicalls, nested ``depth`` deep."""
     call = bytes.fromhex(MULTICALL[2:]) + word(WORD) + word(0)
     for _ in range(depth):
         element = word(len(call)) + call.ljust(-(-len(call) // WORD) * WORD, b"\0")

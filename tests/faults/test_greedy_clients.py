@@ -1,6 +1,4 @@
-"""Tests that clients which use a node heavily do not starve others, and that a request has one
-budget.
-"""
+"""Tests that heavy clients do not starve others, and that a request has one budget."""
 
 import asyncio
 import threading

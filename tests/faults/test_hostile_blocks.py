@@ -24,9 +24,7 @@ from .test_hostile_feed import deposit, looping_genesis
 
 
 def endless_block(source: OpSource) -> Block:
-    """Returns a block whose deposit loops for 2^49 gas; only its execution could find it
-    invalid.
-    """
+    """Returns a block whose deposit loops for 2^49 gas."""
     source.begin()
     assert source.sliced is not None
     block, _ = source.sliced.seal()

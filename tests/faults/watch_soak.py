@@ -180,9 +180,7 @@ class Harness:
 
 @contextmanager
 def started(directory: Path) -> Iterator[tuple[NodeProcess, int]]:
-    """Starts a node of 600 ms blocks and 100 ms slices. Yields it with the port of its other
-    listener.
-    """
+    """Provides a node with 600 ms blocks and 100 ms slices, and its second port."""
     second = free_port()
     options = ["--block-time", "600ms", "--slice-interval", "100ms", "--threads", "1"]
     options += ["--datadir", str(directory / "chain"), "--listen", f"geth@{HOST}:{second}"]

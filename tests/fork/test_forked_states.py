@@ -1,6 +1,4 @@
-"""Tests of ``pytest --forked`` and of the conformance runner's option, which put a remote state
-under a state.
-"""
+"""Tests of the options of pytest and of the conformance runner that fork every state."""
 
 import subprocess
 import sys

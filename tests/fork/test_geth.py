@@ -1,6 +1,4 @@
-"""A real geth as upstream: the node forks and follows it, replays its transactions, and answers
-alike.
-"""
+"""A node forks and follows a real geth, replays its transactions, and answers alike."""
 
 import json
 from collections.abc import Iterator
@@ -133,9 +131,7 @@ def test_a_replayed_transaction_has_the_trace_of_geth(
 
 
 def without_root(answer: dict[str, Any]) -> dict[str, Any]:
-    """Removes state root and hash from a simulated block: on a fork the state is known only in
-    part.
-    """
+    """Removes state root and hash of a simulated block, which a fork cannot know."""
     text = json.dumps(answer)
     for block in answer["result"]:
         text = text.replace(block["hash"], UNKNOWN).replace(block["stateRoot"], UNKNOWN)

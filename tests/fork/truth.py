@@ -12,9 +12,7 @@ ABSENT_SLOT = 1 << 200
 
 
 def wide(tokens: int = 40, holders: int = 3) -> Wanted:
-    """Returns keys of accounts with code, with ether and without either; of set and unset slots; of
-    block hashes.
-    """
+    """Returns keys of many kinds of accounts, of set and unset slots, of block hashes."""
     wanted = Wanted()
     wanted.accounts = {
         NOBODY,

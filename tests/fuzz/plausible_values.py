@@ -95,9 +95,7 @@ def access_list(pick: random.Random, annotation: str) -> list[Any]:
 
 
 def by_name(pick: random.Random, name: str, annotation: str) -> Any:
-    """Returns a value for a parameter name with one meaning everywhere, or None for another
-    name.
-    """
+    """Returns a value for a well-known parameter name, or None."""
     choices: dict[str, Any] = {
         "trace": lambda: pick.choice(TRACES),
         "unchecked": lambda: pick.choice(UNCHECKED),

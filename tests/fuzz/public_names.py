@@ -81,9 +81,7 @@ def text(annotation: ast.expr | None) -> str:
 
 
 def described(kind: type) -> Described:
-    """Returns a class as its stub has it. Its fields are the parameters of a generated
-    constructor.
-    """
+    """Returns a class of a stub. Fields are parameters of a generated constructor."""
     for node in tree_of(kind.__module__).body:
         if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
             return of_class(node)

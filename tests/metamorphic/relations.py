@@ -83,7 +83,7 @@ def suspended(case: Case) -> str | None:
 
 
 def fetched(case: Case) -> str | None:
-    """Returns a state that is fetched value by value has the results of the whole state."""
+    """A state that is fetched value by value has the results of the whole state."""
     usual = executed(case)
     return unlike(usual, executed(case, remote=True)) or unlike(
         usual, executed(case, remote=True, stepped=True, suspend=True)
@@ -91,9 +91,7 @@ def fetched(case: Case) -> str | None:
 
 
 def traced(case: Case) -> str | None:
-    """Returns the traced loop has the result of the untraced loop; a full buffer loses no
-    record.
-    """
+    """The traced loop has the result of the untraced loop. A full buffer loses no record."""
     usual = executed(case)
     everything = StepTrace(calls=True, memory=True, return_data=True)
     whole, parts = StepTrace(calls=True), StepTrace(calls=True, limit=SMALL_TRACE)
@@ -110,7 +108,7 @@ def traced(case: Case) -> str | None:
 
 
 def reused(case: Case) -> str | None:
-    """Returns a machine that has run other cases has the results of a fresh one."""
+    """A machine that has run other cases has the results of a fresh one."""
     fresh = prepare(case, EVM(case.fork))
     outcomes = [run_transaction(fresh, fields) for fields in case.transactions]
     root = "0x" + fresh.state.state_root().hex()
@@ -188,9 +186,7 @@ def header_of(case: Case) -> Header:
 
 
 def built(case: Case, *, slices: bool) -> tuple[list[Any], Layer]:
-    """Returns receipts and state of a block of the case's transactions, committed after each or
-    once.
-    """
+    """Returns receipts and state of a block, committed after each transaction or once."""
     builder = BlockBuilder(
         state_of(case.pre), header_of(case), schedule_for(case.fork), chain_id=1,
         deposit_contract=NOBODY,

@@ -28,9 +28,7 @@ READER_CODE = bytes.fromhex("6000354060005260206000f3")
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[ServerThread]:
-    """Provides twelve blocks: a contract that has counted to 41, and a payment in each of the last
-    five.
-    """
+    """Provides twelve blocks: a counter at 41, and payments in the last five blocks."""
     with ServerThread(dev_node(mining=Mining.MANUAL, accounts=3)) as server, server.client() as it:
         for address, code in ((COUNTER, COUNTER_CODE), (READER, READER_CODE)):
             it.call("anvil_setCode", hex_bytes(address), hex_bytes(code))

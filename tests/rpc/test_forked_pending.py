@@ -21,7 +21,7 @@ PRICES = {"gas": 100_000, "gas_price": 10**10}
 
 @pytest.fixture(params=["slices", "on demand"])
 def upstream(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
-    """Provides the counter is at 2 in the newest block, and at 4 in the pending one."""
+    """The counter is at 2 in the newest block, and at 4 in the pending block."""
     if request.param == "slices":
         node = dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=50)
     else:

@@ -1,6 +1,4 @@
-"""Tests that nodes killed at any time lose nothing canonical or promised, and that followers
-continue.
-"""
+"""Tests that nodes killed at any time lose nothing promised, and followers continue."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -54,9 +54,7 @@ def threaded_classes() -> set[str]:
 
 
 def made_at_import(path: Path, threaded: set[str]) -> bool:
-    """Returns whether importing the module creates a thread, pool or lock, or an object that has
-    one.
-    """
+    """Returns whether the import creates a thread, pool or lock, or an object with one."""
     made = re.compile(rf"\b(?:{'|'.join(sorted(threaded))})\(")
     for line in path.read_text().splitlines():
         assigned = ASSIGNED.match(line)

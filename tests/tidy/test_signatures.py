@@ -1,6 +1,4 @@
-"""``help`` and IPython show the parameters of every public function, without a reference to
-a stub.
-"""
+"""``help`` shows the parameters of every public function, without reference to a stub."""
 
 import ast
 import inspect

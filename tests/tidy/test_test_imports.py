@@ -7,9 +7,7 @@ from .sources import ROOT, files, shown
 
 
 def defined(path: Path) -> set[str]:
-    """Returns the names that a module assigns, defines or imports, at any depth outside
-    functions.
-    """
+    """Returns the names that a module assigns, defines or imports outside functions."""
     found: set[str] = set()
     waiting: list[ast.AST] = [ast.parse(path.read_text())]
     while waiting:

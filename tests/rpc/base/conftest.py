@@ -11,9 +11,7 @@ from tests.rpc.base.chain import Base
 
 @pytest.fixture(scope="package", params=["beryl", "cobalt", "denim"])
 def base(request: pytest.FixtureRequest) -> Iterator[Base]:
-    """Provides a chain of the fork. Before Denim, a slice's receipts save the wait for its
-    block.
-    """
+    """Provides a chain of the fork."""
     options = ["--base", "--base-fork", request.param, "--receipts", "preconfirmed", "-q"]
     node = NodeProcess([sys.executable, "-m", "fastevm", "node", *options])
     node.start()

@@ -48,9 +48,7 @@ def payment(nonce, value=1, to=RECIPIENT, gas_price=2 * 10**9, key=KEY, **fields
 
 
 def build(chain, parent=None, transactions=(), ommers=(), withdrawals=(), **changes):
-    """Builds and seals a child of ``parent`` (default: the head). Returns it with its result. Does
-    not add it.
-    """
+    """Builds a child of ``parent`` (default: the head). Returns it with its result."""
     parent = parent or chain.head
     timestamp = changes.pop("timestamp", parent.header.timestamp + 12)
     schedule = chain.schedule_for_child(parent, timestamp)

@@ -249,9 +249,7 @@ def test_an_invalid_transaction_is_named_by_its_index():
 
 
 def build_unchecked(chain, transactions):
-    """Returns a block with the right transactions root whose transactions cannot all be
-    executed.
-    """
+    """Returns a block with transactions that cannot all be executed."""
     block = build(chain)[0]
     body = Block(block.header, tuple(transactions), (), block.withdrawals)
     header = replace(block.header, transactions_root=transactions_root(body))

@@ -63,9 +63,7 @@ def state_test(
 
 
 def counting(gas: int, coinbase: int) -> tuple[dict[bytes, Any], dict[bytes, Any]]:
-    """Returns the states before and after a call that sets a slot and pays ``gas`` at a price of 1
-    wei.
-    """
+    """Returns the states before and after a call that sets a slot and uses ``gas``."""
     pre = {SENDER: account(balance=RICH), TARGET: account(code=COUNTER)}
     post = {
         SENDER: account(balance=RICH - gas, nonce=1),

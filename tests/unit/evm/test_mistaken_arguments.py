@@ -1,6 +1,4 @@
-"""Tests that arguments of the wrong kind raise errors that name them, and that iterators are read
-once.
-"""
+"""Tests that wrong arguments raise errors that name them. Iterators are read once."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

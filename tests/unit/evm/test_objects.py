@@ -1,6 +1,4 @@
-"""Tests of machines, states and results as Python objects: copies, pickles, reprs, help, time
-limits.
-"""
+"""Tests of Python features of machines, states and results: copies, pickles, reprs, help."""
 
 import copy
 import inspect

@@ -1,6 +1,4 @@
-"""Tests that the type of `EVM.transact` follows from its fields, and the chain id from the
-machine.
-"""
+"""Tests that `EVM.transact` derives the type from fields, and uses the EVM's chain id."""
 
 from typing import Any
 

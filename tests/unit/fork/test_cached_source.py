@@ -1,6 +1,4 @@
-"""Tests that a cached value is not requested again, and that errors offline name the missing
-value.
-"""
+"""Tests that cached values are not requested again. Offline errors name missing values."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""Tests that the disk cache is shared, durable and bounded, and that its errors never stop a
-fork.
-"""
+"""Tests that the disk cache is shared, durable and bounded. Its errors stop no fork."""
 
 import os
 import signal

@@ -203,9 +203,7 @@ def test_a_batch_above_the_quota_is_split_at_once(
 def test_a_quota_below_the_assumed_one_is_learned(
     endpoint: FakeEndpoint, asking: Make, units: int
 ) -> None:
-    """Sends 40 calls of 20 units with a bucket of ``units``. The clock does not refill the
-    bucket.
-    """
+    """Sends 40 calls of 20 units with a bucket of ``units``, which is not refilled."""
     real, left = endpoint.answer, [float(units)]
     refused = []
 

@@ -1,6 +1,4 @@
-"""Tests that each method of reading is tried once, remembered, and dropped if its values are
-wrong.
-"""
+"""Tests that read methods are tried once, remembered, and dropped after wrong values."""
 
 from collections.abc import Callable
 

@@ -54,9 +54,7 @@ def endpoint(token: Tokens) -> Iterator[FakeEndpoint]:
 
 
 def trips(endpoint: FakeEndpoint, token: Tokens, data: bytes, sender: bytes = ALICE) -> int:
-    """Returns the round trips of a call on a new fork. Its result must equal that on the whole
-    state.
-    """
+    """Returns a call's round trips on a new fork. Its result must be that of the whole state."""
     evm = EVM.fork(endpoint.url, cache=False, hardfork="denim")
     endpoint.forget()
     found = evm.call(token.token, data, sender=sender)

@@ -85,9 +85,7 @@ def test_a_node_that_makes_no_block_is_asked_twice_more(
 def test_a_head_that_changes_during_the_check_is_noticed(
     endpoint: FakeEndpoint, source_of: Open
 ) -> None:
-    """anvil then runs the check on the state of the old block, which lacks the hash of the next
-    block.
-    """
+    """anvil then checks on the old block's state, which lacks the next block's hash."""
     mining = Mining(endpoint, mines=True)
 
     def hash_in_old_state(call: Any, at: str, overrides: Any, block: Any) -> str:

@@ -1,6 +1,4 @@
-"""Tests that a node inside the process answers like a remote one and ends with its last
-reference.
-"""
+"""Tests that an in-process node answers like a remote one, and ends when it is freed."""
 
 import gc
 import json

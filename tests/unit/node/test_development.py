@@ -1,6 +1,4 @@
-"""Tests of changes to a development chain: time, accounts and heads. Pre-confirmations stay
-valid.
-"""
+"""Tests of changes to a development chain that keep pre-confirmations valid."""
 
 import asyncio
 import time

@@ -1,6 +1,4 @@
-"""Tests of time on a development chain: offsets, intervals, set times and timestamps, and
-combinations.
-"""
+"""Tests of time on a development chain: offsets, intervals, set times, timestamps."""
 
 import time
 

@@ -347,9 +347,7 @@ async def test_what_takes_long_is_left_to_a_worker(make_caller: MakeCaller) -> N
 async def test_no_log_is_missing_or_reported_twice_while_blocks_are_sealed(
     make_caller: MakeCaller,
 ) -> None:
-    """Block n and each of its slices have the logs n.0, n.1 ... A thread seals blocks all the
-    time.
-    """
+    """Block n and each of its slices have the logs n.0, n.1 ... A thread seals blocks."""
     node = node_with_logs((), ())
     caller = make_caller(node)
     node.chain.on_head(caller.context.log_index.update)

@@ -45,9 +45,7 @@ def payload(blocks: int, **members: Any) -> dict[str, Any]:
 
 
 def built(chain: Any, simulated: Any) -> list[bytes]:
-    """Builds real blocks with the simulated headers and calls. Returns the hashes of their
-    lists.
-    """
+    """Builds blocks with the simulated headers and calls. Returns their lists' hashes."""
     layer, nonce, found = chain.layer_of(chain.head.hash), 0, []
     for item in simulated:
         header = item.block.header

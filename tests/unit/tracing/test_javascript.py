@@ -345,9 +345,7 @@ COLLECTOR = """{
 
 
 def test_a_collector_of_a_bundler_sees_what_validation_accesses() -> None:
-    """Checks opcodes, storage, code sizes and hashed data of each part of a validation
-    (ERC-7562).
-    """
+    """Checks opcodes, storage, code sizes and hashes of each validation phase (ERC-7562)."""
     wallet = (
         asm(3, "SLOAD", 1, "ADD", 3, "SSTORE")
         + asm(0x1234, 0, "MSTORE", 32, 0, "KECCAK256", "POP")

@@ -1,6 +1,4 @@
-"""Tests that the log index finds the same logs as all receipts do, after every change of the
-chain.
-"""
+"""Tests that the log index finds the logs of all receipts after every chain change."""
 
 import threading
 from collections.abc import Collection, Sequence

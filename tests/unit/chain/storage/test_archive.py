@@ -1,6 +1,4 @@
-"""Tests that a chain with two blocks in memory gives the same answers as a chain with all
-blocks.
-"""
+"""Tests that a chain with two blocks in memory answers like one with all blocks."""
 
 import errno
 import gc
@@ -227,9 +225,7 @@ def test_the_blocks_read_last_are_kept_as_far_as_they_fit(monkeypatch: pytest.Mo
 
 
 def bytes_kept_for_each_transaction() -> float:
-    """Returns the memory per transaction when only the newest blocks are kept, including the
-    index.
-    """
+    """Returns the memory per transaction below the newest blocks, including the index."""
     chain, count, grown = archived(limits=ChainLimits(blocks=4, states=4)), 100, [0, 0]
     chain.archive = Archive(ScratchBlocks(), cached_bytes=1, run_records=64)
     tracemalloc.start()

@@ -26,9 +26,7 @@ BLOCKS = DEPTH + 30
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    """Provides a running node with a snapshot of block 30 and the archive of the blocks
-    below it.
-    """
+    """Provides a node with a snapshot of block 30 and an archive of the blocks below."""
     home = Home(tmp_path / "data")
     node = home.open(**FEW)
     for nonce in range(40):

@@ -1,6 +1,4 @@
-"""Tests of storage: price and refund of every transition, warm and cold access, transient
-storage.
-"""
+"""Tests of storage: gas and refund of transitions, cold access, transient storage."""
 
 import itertools
 
@@ -15,9 +13,7 @@ SLOT = 9
 
 
 def eip2200(original: int, current: int, new: int, *, clear_refund: int) -> tuple[int, int]:
-    """Returns cost and refund of a write to a warm slot, by the text of EIP-2200 with EIP-2929
-    prices.
-    """
+    """Returns cost and refund of a warm write, by EIP-2200 with EIP-2929 prices."""
     if new == current:
         return 100, 0
     if current == original:

@@ -26,9 +26,7 @@ class Vector:
 
 
 def shared_file(relative: Path) -> Path:
-    """Returns a file of the shared test data: ``FASTEVM_SHARED``, or the folder beside the
-    repository.
-    """
+    """Returns a file of ``FASTEVM_SHARED``, or of the folder beside the repository."""
     path = SHARED / relative
     if not path.is_file():
         pytest.skip(f"no {relative} in the shared test data")

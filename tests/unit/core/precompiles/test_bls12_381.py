@@ -46,9 +46,7 @@ def g2(k: int) -> bytes:
 
 
 def outside_g1() -> Iterator[bytes]:
-    """Yields points of the first curve by increasing x, which are almost surely not in the
-    group.
-    """
+    """Yields points of the first curve, almost surely outside the group."""
     for x in range(1, 40):
         y = pow(x**3 + 4, (PRIME + 1) // 4, PRIME)
         if (y * y - x**3 - 4) % PRIME == 0:

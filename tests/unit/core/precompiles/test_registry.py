@@ -1,6 +1,4 @@
-"""Tests that precompiles exist at the addresses of their fork, and of their charges and
-failures.
-"""
+"""Tests of addresses by fork, charges and failures of precompiles."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -21,9 +21,7 @@ def key_of(number: int, size: int = 32) -> bytes:
 
 
 def colliding_key(number: int, size: int) -> bytes:
-    """Returns a key whose first lane cancels the seed, so that all these keys have the same first
-    hash.
-    """
+    """Returns one of many keys with the same first hash: its first lane cancels the seed."""
     return SEED.to_bytes(8, "little") + number.to_bytes(8, "little") + bytes(size - 16)
 
 

@@ -22,9 +22,7 @@ BUCKET_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # and nodes have 2
 
 
 def colliding_key(number: int) -> int:
-    """Returns a key whose lowest limb cancels the seed, so that all these keys have the same first
-    hash.
-    """
+    """Returns one of many keys with the same first hash: its lowest limb cancels the seed."""
     return seed() | number << 64
 
 
@@ -225,9 +223,7 @@ def hoard(lines: int) -> list[int]:
 
 
 def put_with(version: WordDict, key: int, value: int, allowed: dict[int, int]) -> bool:
-    """Writes a key while only this many records of each size are free. Returns whether they
-    suffice.
-    """
+    """Returns whether this many free records of each size suffice to write a key."""
     hoards = {lines: hoard(lines) for lines in allowed}
     refuse_chunks(True)
     try:

@@ -1,6 +1,4 @@
-"""Tests of the reasons to stop a run: a time limit, a cancelled deadline, the event loop's
-budget.
-"""
+"""Tests of reasons to stop a run: time limit, cancelled deadline, loop budget."""
 
 import threading
 import time

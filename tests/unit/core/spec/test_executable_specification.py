@@ -1,6 +1,4 @@
-"""Tests the rules against the constants of the executable specification, which `make peers`
-installs.
-"""
+"""Tests the rules against the executable specification (`make peers` installs it)."""
 
 import json
 import subprocess

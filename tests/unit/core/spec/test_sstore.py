@@ -46,9 +46,7 @@ def transition(original, current, new):
 
 
 def specified_net(original, current, new, prices):
-    """Returns (gas, refund) by the nested conditions of EIP-1283, which EIP-2200 and later EIPs
-    keep.
-    """
+    """Returns (gas, refund) by the conditions of EIP-1283, which later EIPs keep."""
     unchanged_or_dirty, reset, clear = prices
     if current == new:
         return unchanged_or_dirty, 0

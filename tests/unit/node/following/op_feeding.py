@@ -71,9 +71,7 @@ class OpSource:
         return Transaction.build(**{**values, **changes}).raw
 
     def begin(self, *raws: bytes) -> FeedSlice:
-        """Returns the first message of the next block, with these transactions or only the
-        attributes.
-        """
+        """Returns the next block's first message, with these transactions or only attributes."""
         head = self.chain.head
         timestamp = head.header.timestamp + 1
         schedule = self.schedule_at(timestamp)
@@ -93,9 +91,7 @@ class OpSource:
         return self.slice(*(raws or (self.attributes(timestamp),)))
 
     def slice(self, *raws: bytes) -> FeedSlice:
-        """Returns the message of a slice with these transactions, with state root and block
-        hash.
-        """
+        """Returns a slice's message with these transactions, state root and block hash."""
         assert self.sliced is not None
         for raw in raws:
             self.sliced.add(Transaction.decode(raw))

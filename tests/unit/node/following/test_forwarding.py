@@ -31,9 +31,7 @@ OTHERS: tuple[tuple[str, list[Any]], ...] = (
 
 
 class Silent:
-    """A port that accepts connections and never answers. ``taken`` counts submitted
-    transactions.
-    """
+    """An upstream that never answers. ``taken`` counts submitted transactions."""
 
     def __init__(self) -> None:
         self.taken = 0

@@ -158,9 +158,7 @@ def test_without_a_setup_blobs_are_refused() -> None:
 
 
 def test_proofs_of_blobs_become_proofs_of_cells(setup: TrustedSetup) -> None:
-    """Blob proofs are accepted after Osaka. Blocks then get a sidecar with cell proofs that
-    verify.
-    """
+    """After Osaka, blob proofs are accepted and blocks get sidecars with cell proofs."""
     zeros = bytes(131_072)
     transaction = with_blobs([GENERATOR, INFINITY])
     blobs = sidecar([ONES, zeros], [GENERATOR, INFINITY], 0)

@@ -19,9 +19,7 @@ CHANGES: dict[bytes, dict[str, Any]] = {A: {"storage": {1: 11}}, C: {"balance": 
 
 
 def begun() -> tuple[Layer, Generation, LayerSource]:
-    """Returns a newer state of which slot 1 of A and the accounts A and C are known, and its
-    generation.
-    """
+    """Returns a newer state that knows A, slot 1 of A, and C; and its generation."""
     layer, _ = forked(ACCOUNTS)
     newer = layer.with_accounts(CHANGES)
     source = LayerSource(Layer.of(ACCOUNTS).with_accounts(CHANGES))

@@ -39,9 +39,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def places(register: Any) -> list[tuple[str, bool]]:
-    """Registers methods of every `RunOn`. Returns a list of which were called, and whether on this
-    thread.
-    """
+    """Registers methods of every `RunOn`. Returns a record of calls and their threads."""
     seen: list[tuple[str, bool]] = []
     here = threading.get_ident()
 

@@ -262,9 +262,7 @@ def test_a_client_does_not_shut_out_others() -> None:
 
 
 async def test_filters_count_for_the_address_that_asked_wherever_they_are_made() -> None:
-    """Batches yield to other requests, and workers read large filters. The filter still counts for
-    its client.
-    """
+    """Filters made in batches and by workers count for their client, too."""
     limits = Limits(client_filters=500)
     node = FakeNode(chain_of(3))
     server = Server(node, FakeSimulator(), [Listener(DIALECTS["geth"], port=0)], limits=limits)

@@ -85,9 +85,7 @@ def message(rng: random.Random) -> str | bytes:
 
 
 async def pour(harness: Harness, rng: random.Random, count: int) -> int:
-    """Sends messages over one connection and reads until it is quiet. Returns the number of
-    answers.
-    """
+    """Sends messages over a connection. Returns the number of answers."""
     socket = await harness.http.ws_connect(harness.server.urls[0], max_msg_size=2**26)
     for _ in range(count):
         sent = message(rng)

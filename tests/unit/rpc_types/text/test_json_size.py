@@ -1,6 +1,4 @@
-"""Tests the measured size of JSON against the parser. Invalid JSON never counts beyond the
-limits.
-"""
+"""Tests the measured size of JSON against the parser, also of invalid JSON."""
 
 import json
 from typing import Any

@@ -1,6 +1,4 @@
-"""Tests that building a block gives the same result as executing it, and that a refusal changes
-nothing.
-"""
+"""Tests that building and executing a block agree, and that a refusal changes nothing."""
 
 import threading
 from types import SimpleNamespace

@@ -62,9 +62,7 @@ def made(
 def spent(
     fork: str, transaction: Transaction, accounts: Accounts | None = None, **block: Any
 ) -> tuple[int, int]:
-    """Returns the gas that a transaction pays, and the gas that a block with only this transaction
-    counts.
-    """
+    """Returns the gas of a transaction, and of a block with only this transaction."""
     _, result = made(fork, [transaction], accounts or {}, **block)
     return result.receipts[0].gas_used, result.gas_used
 
@@ -309,9 +307,7 @@ def test_an_authorization_pays_for_account_write_and_delegation() -> None:
 
 
 def delegating(tuples: list[tuple[int, bytes]], **fields: Any) -> int:
-    """Returns the gas of authorizations by one account beyond the intrinsic gas. ``tuples``:
-    (nonce, delegate).
-    """
+    """Returns the gas of authorizations beyond the intrinsic. ``tuples``: (nonce, delegate)."""
     signed = [
         sign_authorization(SIGNERS[0], chain_id=1, address=delegate, nonce=nonce)
         for nonce, delegate in tuples

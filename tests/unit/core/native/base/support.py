@@ -48,9 +48,7 @@ def word(value: int | bytes) -> bytes:
 
 
 def slot(base: int, *keys: int | bytes) -> int:
-    """Returns the slot of an element of nested mappings. Bytes that are not an address are a string
-    key.
-    """
+    """Returns the slot of an element of nested mappings, with address or string keys."""
     for key in keys:
         if isinstance(key, bytes) and len(key) not in (20, 32):
             base = int.from_bytes(keccak256(key + word(base)), "big")

@@ -1,6 +1,4 @@
-"""Tests of the checks that all native contracts share: addresses, kinds of calls, value,
-arguments.
-"""
+"""Tests of checks in all native contracts: addresses, kinds of calls, value, arguments."""
 
 from __future__ import annotations
 
@@ -129,9 +127,7 @@ def test_a_created_token_has_the_code_ef_and_nonce_0() -> None:
 
 
 def test_effects_of_a_call_that_reverts_later_are_undone() -> None:
-    """A contract transfers, then reverts. No log and no change stays, and the refund counter is
-    restored.
-    """
+    """A contract transfers, then reverts. Logs, changes and refunds are undone."""
     tokens = Tokens("denim")
     tokens.fund(BOB, 10)
     code = forwarder(0xF1, tokens.token)
@@ -351,9 +347,7 @@ def test_undecodable_parameters_name_the_struct_in_beryl() -> None:
 
 
 def array_data(signature: str, length: int, *content: int) -> bytes:
-    """Returns the call of a function whose last argument is an array of this length. Other
-    arguments are 0.
-    """
+    """Returns a call whose last argument is an array of this length. Others are 0."""
     count = signature.count(",") + 1
     head = [0] * (count - 1) + [32 * count]
     return selector(signature) + b"".join(word(item) for item in (*head, length, *content))
