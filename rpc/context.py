@@ -114,9 +114,7 @@ class Context(Struct, frozen=True, kw_only=True):
         return found
 
     def found(self, block_id: BlockId) -> View | None:
-        """Return the view of a block for reads of its state. Includes the fork block, whose state
-        is known.
-        """
+        """Return the view of a block for reads of its state. May be the fork block."""
         tag = block_id.tag
         if tag is None or tag == EARLIEST:
             block = self._stored(block_id)

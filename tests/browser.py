@@ -176,9 +176,7 @@ class Page:
         return reported["result"].get("value")
 
     async def until(self, expression: str, seconds: float = MAX_WAIT) -> None:
-        """Waits until an expression is true. The AssertionError after a timeout shows the page's
-        text.
-        """
+        """Waits until an expression is true. The AssertionError shows the page's text."""
         end = asyncio.get_running_loop().time() + seconds
         while not await self.value(f"Boolean({expression})"):
             if asyncio.get_running_loop().time() > end:
@@ -223,9 +221,7 @@ class Page:
             )  # fmt: skip
 
     async def violations(self) -> list[str]:
-        """Returns the accessibility rules that axe-core reports as violated, each with an
-        element.
-        """
+        """Returns accessibility rules that axe-core reports as violated, with elements."""
         await self.value(AXE.read_text() + ";0")
         found: list[str] = json.loads(
             await self.value(

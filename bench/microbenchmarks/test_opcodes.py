@@ -1,6 +1,4 @@
-"""Times loops over one kind of opcode: the programs whose instructions are counted
-(pytest-benchmark).
-"""
+"""Times loops over one kind of opcode, whose instructions guard.py counts (pytest-benchmark)."""
 
 import pytest
 

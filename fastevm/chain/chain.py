@@ -196,9 +196,7 @@ class Chain:
         return bool(self.schedule_of(self.head.hash).parameters["has_base_time"])
 
     def total_difficulty_of(self, block_hash: bytes) -> int:
-        """Returns the total difficulty up to a block of any branch. Raises
-        :class:`UnknownBlockError`.
-        """
+        """Returns a block's total difficulty, on any branch. Raises :class:`UnknownBlockError`."""
         return self._entry(block_hash).total_difficulty
 
     def locate(self, transaction_hash: bytes) -> tuple[Block, int] | None:

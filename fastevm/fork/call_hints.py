@@ -49,9 +49,7 @@ class CallHints:
             batch.compare(lambda: self._accept(batch))
 
     def _block_of_lists(self, batch: StateBatch) -> Any:
-        """Returns the block for access lists. A nearby block suffices, because the lists have no
-        values.
-        """
+        """Returns the block for access lists. A nearby one suffices: lists have no values."""
         by_number = batch.capabilities.get(Capability.LIST_BY_NUMBER)
         return batch.block.by_number if by_number else batch.block_parameter
 

@@ -101,9 +101,7 @@ class RemoteBlock:
         return builder
 
     def state_before(self, index: int) -> Layer:
-        """Returns the state before transaction ``index``. The number of transactions is also an
-        index.
-        """
+        """Returns the state before transaction ``index`` (the number of transactions: the end)."""
         if not 0 <= index <= len(self.transactions):
             raise ForkError(
                 f"block {self.header.number} has {len(self.transactions)} transactions: "

@@ -76,9 +76,7 @@ class ChainSettings:
         logging.disable(logging.NOTSET if wanted else logging.WARNING)
 
     def next_base_fee(self, parent: bytes) -> int | None:
-        """Returns the base fee set for the child of a block (its hash); None if it follows the
-        rules.
-        """
+        """Returns the base fee set for the child of a block hash; None if none is set."""
         return self.producer.settings.base_fee_after(parent)
 
     @property

@@ -39,9 +39,7 @@ class DevAccount:
     private_key: bytes = field(repr=False)
 
     def sign_message(self, message: bytes) -> bytes:
-        """Signs a personal message (EIP-191, version 0x45). Returns 65 bytes r, s, v; v is 27 or
-        28.
-        """
+        """Signs a personal message (EIP-191, version 0x45). Returns r, s, v (27 or 28)."""
         return self.sign_digest(keccak256(PERSONAL_MESSAGE + str(len(message)).encode() + message))
 
     def sign_digest(self, digest: bytes) -> bytes:

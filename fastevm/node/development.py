@@ -89,9 +89,7 @@ class NoDevelopment:
         return None
 
     def defer_to(self, accept: Callable[[Callable[[], object]], bool]) -> None:
-        """Passes small changes of the chain to ``accept``, which may run them after the answer was
-        sent.
-        """
+        """Passes small chain changes to ``accept``, which may run them after the answer."""
 
     def defer(self, work: Callable[[], object]) -> bool:
         """Defers ``work`` until the answer was sent. Returns False if the caller must run it."""

@@ -299,9 +299,7 @@ class Node:
 
     @property
     def pre_confirms(self) -> bool:
-        """Whether the sequencer has pre-confirmed the pending block. False if this node
-        guessed it.
-        """
+        """Whether the sequencer pre-confirmed the pending block; False for this node's guess."""
         pending = self._pending
         if pending is not None and is_forecast(pending):
             return False
@@ -419,9 +417,7 @@ class Node:
         self._slice_listeners.add_withdrawal(listener)
 
     def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
-        """Calls ``listener(transaction)`` for each transaction that enters the pool, on any
-        thread.
-        """
+        """Calls ``listener(transaction)``, on any thread, when one enters the pool."""
         self.submission.on_transaction(listener)
 
     def on_foreign_chain(self, listener: Callable[[str], None]) -> None:

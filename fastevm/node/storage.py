@@ -82,9 +82,7 @@ class NoStorage:
         """
 
     def readmit(self, chain: Chain, block_hash: bytes) -> None:
-        """Adds a block, and its ancestors, that the chain dropped. Raises FastevmError if they are
-        not stored.
-        """
+        """Adds a dropped block and its ancestors. Raises FastevmError if they are not stored."""
         raise FastevmError(f"block 0x{block_hash.hex()} was dropped with its branch")
 
     def seal_preconfirmed(self, chain: Chain, metrics: MetricsRegistry) -> None:

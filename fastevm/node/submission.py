@@ -90,9 +90,7 @@ class Submission:
         return self.chain.config.chain_id if rules["has_chain_id_in_signature"] else None
 
     def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
-        """Calls ``listener(transaction)`` for each transaction that enters the pool, on any
-        thread.
-        """
+        """Calls ``listener(transaction)``, on any thread, when one enters the pool."""
         self._listeners.append(listener)
 
     def announce(self, transaction: Transaction) -> None:
@@ -152,9 +150,7 @@ class Submission:
         return transaction.hash
 
     def admit(self, raw: bytes) -> Transaction:
-        """Decodes and checks a signed transaction and adds it to the pool; neither writes nor
-        announces it.
-        """
+        """Decodes, checks and pools a signed transaction; neither writes nor announces it."""
         transaction, sidecar = self._predecoded.take(raw)
         self._add(transaction, sidecar)
         return transaction

@@ -213,9 +213,7 @@ def _word(value: int) -> str:
 
 
 def read_chain(found: Any) -> SavedChain:
-    """Reads a state file. Raises ValueError with the invalid member. Unconnected blocks are
-    dropped.
-    """
+    """Reads a state file. Drops unconnected blocks. Raises ValueError with the invalid member."""
     if not isinstance(found, Mapping) or not isinstance(found.get("accounts"), Mapping):
         raise ValueError("accounts: expected an object, as anvil dumps it")
     try:

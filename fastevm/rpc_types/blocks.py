@@ -156,9 +156,7 @@ def block_from_json(found: Mapping[str, Any]) -> Block:
 
 
 def header_from_json(found: Mapping[str, Any]) -> Header:
-    """Reads the header of a block object. Its hash is not compared. Raises ValueError for an
-    invalid member.
-    """
+    """Reads a block object's header. Ignores its hash. Raises ValueError for invalid members."""
     fields: dict[str, Any] = {
         row.name: (read_number if row.kind == "int" else read_bytes)(value, row.json)
         for row in HEADER_FIELDS

@@ -18,9 +18,7 @@ from fastevm.bench.node.load import LoadError
 
 
 def moments(each: float, count: int = 64, step: int = 1_000, trimmed: int = 0) -> list[Moment]:
-    """Returns samples of a node that keeps ``each`` bytes per transaction, and sometimes freed
-    memory.
-    """
+    """Returns samples that grow by ``each`` bytes per transaction, with spikes of freed memory."""
     return [
         Moment(
             round(100 * 2**20 + each * n * step) - trimmed * (n % 2), WARM_TRANSACTIONS + n * step

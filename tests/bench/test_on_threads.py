@@ -10,9 +10,7 @@ BYTES_PER_SECOND = on_threads.LEAST_HASHED / 0.0001
 
 
 class Clock:
-    """A fake clock. Work advances it, and hashing takes a time per byte, less on several
-    threads.
-    """
+    """A fake clock that work advances. Hashing takes a time per byte, less on threads."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, hashing_gain: float) -> None:
         self.now = 0.0

@@ -34,9 +34,7 @@ class Clock:
 
 
 class FakeWatch:
-    """A watch whose steps take a given time. ``work``: seconds of each step, and the questions that
-    are still stale.
-    """
+    """A watch with given steps. ``work``: seconds of each, and the questions still stale."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock

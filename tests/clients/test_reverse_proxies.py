@@ -1,6 +1,4 @@
-"""Tests of the documented reverse-proxy configurations: calls, WebSockets, client addresses,
-limits, hidden metrics.
-"""
+"""Tests of reverse proxies: calls, WebSockets, client addresses, limits, hidden metrics."""
 
 import shutil
 import socket

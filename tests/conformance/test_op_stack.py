@@ -25,9 +25,7 @@ DATA = sepolia_blocks()
 
 
 def state_root_after(block, layer):
-    """Returns the state root after the block's changes, computed on the partial trie of its
-    witness.
-    """
+    """Returns the state root after the block, computed on its witness's partial trie."""
     nodes = {
         keccak(node): node for node in map(hex_data, (DATA["nodes"][i] for i in block["nodes"]))
     }

@@ -1,6 +1,4 @@
-"""Real blocks and recorded traces: a sample of each archive. ``fastevm conformance real``
-runs all.
-"""
+"""Samples of real blocks and recorded traces. ``fastevm conformance real`` runs all."""
 
 from pathlib import Path
 

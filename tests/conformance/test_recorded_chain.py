@@ -88,9 +88,7 @@ def test_blocks_encode_to_the_bytes_they_came_from(chain: Chain) -> None:
 
 
 def prefixes() -> Iterator[tuple[Chain, bytes, bytes]]:
-    """Yields for each block a chain up to its parent, its encoding, and the next block's
-    encoding.
-    """
+    """Yields for each block a chain up to its parent, its RLP, and the next block's RLP."""
     chain = new_chain()
     blocks = blocks_in(recorded("chain.rlp"))
     for raw, following in zip(blocks, [*blocks[1:], b""], strict=True):

@@ -123,9 +123,7 @@ class CaseMaker:
     # --- the state ---
 
     def make_scenes(self) -> None:
-        """Chooses what programs refer to. Init codes inside programs contain no further
-        init codes.
-        """
+        """Chooses values for programs. Their init codes contain no further init codes."""
         births = [made_by(address, self.nonces[address]) for address in self.contracts]
         births = self.random.sample(births, 2)
         addresses = (*self.contracts, *self.contracts, *PEOPLE[:3], *births, NOBODY, COINBASE)
@@ -145,9 +143,7 @@ class CaseMaker:
                 self.pre[person]["code"] = hex_bytes(b"\xef\x01\x00" + self.delegate())
 
     def delegate(self) -> bytes:
-        """Returns a delegate: a contract, an account without code, a precompile, or the zero
-        address.
-        """
+        """Returns a delegate: a contract, an account, a precompile, or the zero address."""
         others = (*PEOPLE, NOBODY, bytes(19) + b"\x04", bytes(20))
         return self.random.choice((*self.contracts, *self.contracts, *others))
 
@@ -168,9 +164,7 @@ class CaseMaker:
         return {hex(slot): words.any_word(self.random) or 1 for slot in slots}
 
     def make_others(self) -> None:
-        """Adds accounts without code: ordinary ones, empty ones, and at addresses of new
-        contracts.
-        """
+        """Adds accounts without code, some empty, some at addresses of new contracts."""
         if self.random.random() < 0.3:
             self.put(COINBASE, balance=self.random.choice((1, ETHER)))
         if not self.since("SpuriousDragon") and self.random.random() < 0.4:

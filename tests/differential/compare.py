@@ -7,9 +7,7 @@ ASPECTS = ("status", "gas_used", "block_gas", "refunded", "output", "logs")
 
 
 def difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
-    """Describes the first difference, or returns None. Ignores values that only one side
-    reports.
-    """
+    """Describes the first difference, or returns None. Ignores values that one side omits."""
     if "failure" in theirs:
         return f"the peer failed: {theirs['failure']}"
     pairs = zip(ours["transactions"], theirs["transactions"], strict=True)

@@ -63,9 +63,7 @@ def has_impossible_accounts(case: Case) -> bool:
 
 
 def is_bare_storage(account: Fields) -> bool:
-    """Returns whether an account has storage but no code and nonce. There other engines create a
-    contract against EIP-7610.
-    """
+    """Returns whether an account has storage but no code and nonce (EIP-7610)."""
     return bool(account["storage"]) and account["code"] == "0x" and account["nonce"] == 0
 
 

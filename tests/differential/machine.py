@@ -66,17 +66,13 @@ def transaction_of(fields: Fields) -> Transaction:
 
 @lru_cache(maxsize=32)
 def evm_of(fork: str) -> EVM:
-    """Returns a machine that all cases of a fork share, so that state which is not reset
-    shows up.
-    """
+    """Returns a machine for all cases of a fork, so that state that is not reset shows."""
     return EVM(fork)
 
 
 @lru_cache(maxsize=16)
 def ancestors_of(number: int) -> tuple[bytes, ...]:
-    """Returns the hashes of the previous blocks, parent first: keccak256 of the number in
-    decimal.
-    """
+    """Returns hashes of previous blocks, parent first: keccak256 of the decimal number."""
     return tuple(
         keccak256(str(n).encode()) for n in range(number - 1, max(0, number - ANCESTORS) - 1, -1)
     )

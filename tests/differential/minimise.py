@@ -108,9 +108,7 @@ def with_data(case: Case, at: int, data: bytes) -> Case:
 
 
 def shorter(text: str, put: Callable[[bytes], Case], holds: Shows) -> bytes:
-    """Removes pieces, or replaces them by JUMPDESTs so that jumps stay valid, in ever smaller
-    pieces.
-    """
+    """Removes ever smaller pieces, or replaces them by JUMPDESTs so that jumps stay valid."""
 
     def shows(code: bytes) -> bool:
         return holds(put(code))

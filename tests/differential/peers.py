@@ -89,9 +89,7 @@ class Peer:
         self.errors.close()
 
     def read(self) -> dict[str, Any]:
-        """Returns the next answer. Raises PeerError with the peer's own message if there is
-        none.
-        """
+        """Returns the next answer, or raises PeerError with the peer's message."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -113,9 +111,7 @@ class Peer:
         return self.read()
 
     def run_all(self, cases: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yields outcomes in the order of the cases. The peer works while the next cases
-        are made.
-        """
+        """Yields outcomes in the order of the cases, which are made while the peer works."""
         waiting = 0
         for case in cases:
             self.send(case)

@@ -384,9 +384,7 @@ class Writer:
         self.height -= 3
 
     def creation(self) -> None:
-        """Creates a contract from init code after the code, stores its address and usually calls
-        it.
-        """
+        """Creates a contract from appended init code, stores its address, usually calls it."""
         code = self.random.choice(self.scene.initcodes)
         self.copy_in(self.code.data(code), len(code))
         second = self.scene.knows("CREATE2") and self.random.random() < 0.5
@@ -562,9 +560,7 @@ def initcode(random: Random, scene: Scene) -> bytes:
 
 
 def deployed(random: Random, scene: Scene) -> bytes:
-    """Returns the code that init code returns: a short program, nothing, or code that forks
-    refuse.
-    """
+    """Returns code for a new contract: a short program, nothing, or code that forks refuse."""
     kind = random.random()
     if kind < 0.06:
         return b""

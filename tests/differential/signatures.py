@@ -46,9 +46,7 @@ def edges() -> list[Signature]:
 
 
 def random_edges(source: random.Random) -> Iterator[Signature]:
-    """Yields endless signatures: numbers near powers of two, and chosen multiples of G and of a
-    known R.
-    """
+    """Yields endless signatures with numbers near powers of two, multiples of G and a known R."""
     points = [(k, x_of(k)) for k in (*range(1, 33), LAMBDA, LAMBDA - 1, ORDER // 2)]
 
     def number() -> int:

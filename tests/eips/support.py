@@ -74,9 +74,7 @@ BLOB_HASHES = [bytes([1, *[number] * 31]) for number in range(1, 32)]
 
 
 def before_and_after(number: int) -> tuple[str, str]:
-    """Returns the names of the last fork without the EIP of this number and of the first one with
-    it.
-    """
+    """Returns the names of the last fork without the EIP, and of the first one with it."""
     having = [fork.name for fork in FORKS if number in {eip.number for eip in fork.all_eips}]
     names = [fork.name for fork in FORKS]
     return names[names.index(having[0]) - 1], having[0]
@@ -93,9 +91,7 @@ def code_of(source: str | bytes) -> bytes:
 def machine(
     fork: str, accounts: Mapping[bytes, Mapping[str, Any]] | None = None, **block: Any
 ) -> EVM:
-    """Returns an EVM with a rich SENDER and these accounts; ``code`` may be text for the
-    assembler.
-    """
+    """Returns an EVM with a rich SENDER and these accounts; ``code`` may be assembler text."""
     evm = EVM(fork, **block)
     evm.set_account(SENDER, balance=100 * ETHER)
     for address, fields in (accounts or {}).items():
@@ -215,9 +211,7 @@ def blob_payments(blobs: int, nonce: int = 0) -> list[Transaction]:
 def chain_across(
     number: int, alloc: Mapping[bytes, Mapping[str, Any]] | None = None, **genesis: Any
 ) -> Chain:
-    """Returns a chain with a rich SENDER that reaches the fork of the EIP with block 2, at 24
-    seconds.
-    """
+    """Returns a chain with a rich SENDER. Block 2, at 24 seconds, is in the EIP's fork."""
     before, after = before_and_after(number)
     start = "2"
     if fork_named(after).by_time:
@@ -244,16 +238,12 @@ def refused_block(chain: Chain, block: Block) -> str:
 
 
 def child_header(fork: str, parent: Header, *, seconds: int = 12) -> Header:
-    """Returns the header of an empty child that the rules of the fork demand, so long after its
-    parent.
-    """
+    """Returns the valid header of an empty child, a number of seconds after its parent."""
     return draft_header(parent, schedule_for(fork), timestamp=parent.timestamp + seconds)
 
 
 def header_with_blobs(excess: int, used: int, base_fee: int) -> Header:
-    """Returns a header, half full of gas, with blob gas for so many blobs over the target and in
-    it.
-    """
+    """Returns a half-full header with excess blob gas and blob gas of so many blobs."""
     return Header(
         number=100,
         gas_limit=GAS_LIMIT,
@@ -268,9 +258,7 @@ def header_with_blobs(excess: int, used: int, base_fee: int) -> Header:
 
 
 def header_refusal(fork: str, header: Header, parent: Header) -> str | None:
-    """Returns the field for which the fork refuses a header on its parent, or None for a
-    valid one.
-    """
+    """Returns the field for which the fork refuses a header, or None for a valid one."""
     try:
         validate_header(header, parent, schedule_for(fork))
     except InvalidBlock as error:

@@ -17,9 +17,7 @@ def word(number):
 
 
 def pair(first, second):
-    """Returns a pair of multiples of the two generators; of a pair of numbers the imaginary part
-    first.
-    """
+    """Returns a pair of multiples of both generators, with the imaginary parts first."""
     x, y = bn.normalize(bn.multiply(bn.G1, first % bn.curve_order))
     twisted = bn.normalize(bn.multiply(bn.G2, second))
     imaginary_first = b"".join(word(c.coeffs[1]) + word(c.coeffs[0]) for c in twisted)

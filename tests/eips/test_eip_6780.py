@@ -10,9 +10,7 @@ DESTROY = f"0x{OTHER.hex()} SELFDESTRUCT"
 
 
 def destroyed(fork, beneficiary=OTHER):
-    """Returns the machine after a transaction in which an old contract with 5 wei destroys
-    itself.
-    """
+    """Returns the machine after an old contract with 5 wei destroyed itself."""
     contract = {"code": f"0x{beneficiary.hex()} SELFDESTRUCT", "balance": 5, "storage": {1: 1}}
     evm = machine(fork, {CONTRACT: contract})
     assert evm.transact(CONTRACT, sender=SENDER).success

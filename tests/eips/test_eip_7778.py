@@ -10,9 +10,7 @@ CLEARING = {CONTRACT: {"code": "0 0 SSTORE", "storage": {"0x0": "0x1"}}}
 
 
 def used(blocks: int) -> tuple[int, int]:
-    """Returns the gas in header and receipt of a block that clears a slot, after ``blocks``
-    others.
-    """
+    """Returns header and receipt gas of a block that clears a slot after ``blocks`` others."""
     chain = chain_across(7778, CLEARING)
     for _ in range(blocks):
         grow(chain)

@@ -15,9 +15,7 @@ BEFORE, AFTER = before_and_after(7981)
 
 
 def priced(fork: str, addresses: int, keys: int) -> tuple[int, int]:
-    """Returns the intrinsic gas and the floor that a list adds; all keys are of the last
-    address.
-    """
+    """Returns the intrinsic gas and floor of a list; all keys are of the last address."""
     listed = [(bytes([n]) * 20, []) for n in range(1, addresses + 1)]
     if keys:
         listed[-1] = (listed[-1][0], list(range(keys)))

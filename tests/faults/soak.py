@@ -428,9 +428,7 @@ def _common_arguments(options: argparse.Namespace) -> list[str]:
 
 
 def _signed(key: bytes, nonce: int, number: int, logger: bytes | None) -> bytes:
-    """Returns a transfer of one wei, every other time a call that logs; without logger its
-    creation.
-    """
+    """Returns a transfer of one wei or, every other time, a call of the logger or its creation."""
     target = RECEIVER if number % 2 else logger
     made = Transaction.build(
         to=target,

@@ -11,9 +11,7 @@ __all__ = ["still", "upstream"]
 
 
 def sent(client: Any) -> dict[str, Any]:
-    """Returns a block of the fork's own with a transaction that lets the contract count; its
-    receipt.
-    """
+    """Mines a block with a call of the counter. Returns the receipt."""
     sender = accounts()[0]
     nonce = int(client.call("eth_getTransactionCount", hex_bytes(sender.address), "latest"), 16)
     tx_hash = client.call("eth_sendRawTransaction", hex_bytes(counting(sender, nonce)))

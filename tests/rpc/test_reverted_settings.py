@@ -21,9 +21,7 @@ FAR = 4_000_000_000  # seconds: in 2096
 
 
 class Setting(NamedTuple):
-    """A method, the value before the snapshot, a later value, and the block member that
-    shows it.
-    """
+    """A method, its values before and after the snapshot, and the block member that shows it."""
 
     method: str
     early: Any

@@ -35,9 +35,7 @@ LEVELS = levels()
 
 
 def package_of(module: str) -> str:
-    """Returns the row of the table that a dotted name of fastevm belongs to; "" for `fastevm`
-    itself.
-    """
+    """Returns the table row of a dotted name of fastevm; "" for `fastevm` itself."""
     parts = module.split(".")[1:]
     nested = ".".join(parts[:2])
     return nested if nested in LEVELS else (parts[0] if parts else "")

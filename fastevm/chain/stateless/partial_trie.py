@@ -200,9 +200,7 @@ class PartialTrie:
         return read if left is child else self._branch_with(read, path[: at + 1], left)
 
     def _branch_with(self, branch: Branch, path: tuple[int, ...], child: Node | None) -> Node:
-        """Replaces the child at the end of ``path``. Returns the branch, or the node that replaces
-        it.
-        """
+        """Replaces the child at the end of ``path``. Returns the branch or its replacement."""
         children = list(branch.children)
         children[path[-1]] = child
         rest = [nibble for nibble, item in enumerate(children) if item is not None]

@@ -165,9 +165,7 @@ def _sorted_records(values: dict[bytes, int]) -> bytes:
 
 
 def _like_sizes(runs: tuple[_Run, ...]) -> tuple[_Run, _Run] | None:
-    """Returns the newest adjacent runs of which the older has less than twice the size of the
-    newer.
-    """
+    """Returns the newest adjacent runs in which the older is less than twice as large."""
     for older, newer in zip(runs[-2::-1], runs[:0:-1], strict=True):
         if older.file.size < 2 * newer.file.size:
             return older, newer

@@ -48,9 +48,7 @@ def revert_message(data: bytes) -> str:
 
 
 def _string_argument(body: bytes) -> str | None:
-    """Decodes the only argument of a call, a dynamic string. Returns None if any part is out of
-    bounds.
-    """
+    """Decodes a call's only argument, a dynamic string. Returns None if it is out of bounds."""
     if len(body) < 64:
         return None
     offset = int.from_bytes(body[:32], "big")

@@ -135,9 +135,7 @@ class BlockImport:
         return number, block_hash
 
     def _lags(self, number: int, block_hash: bytes) -> bool:
-        """Returns whether the upstream lags: its head is an older block, for less than
-        `lag_seconds`.
-        """
+        """Returns whether the upstream's head is an older block, for less than `lag_seconds`."""
         ours = self.chain.head.number
         if number >= ours or self.chain.canonical_hash(number) != block_hash:
             self._lags_since = None

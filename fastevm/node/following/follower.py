@@ -45,9 +45,7 @@ class NoFollower:
 
     @property
     def guesses_pending(self) -> bool:
-        """Whether this node builds the pending block itself, without pre-confirmation by the
-        sequencer.
-        """
+        """Whether this node builds the pending block itself, without pre-confirmation."""
         return False
 
     @property
@@ -155,9 +153,7 @@ class Follower(NoFollower):
 
     @property
     def guesses_pending(self) -> bool:
-        """Whether this node builds the pending block itself, without pre-confirmation by the
-        sequencer.
-        """
+        """Whether this node builds the pending block itself, without pre-confirmation."""
         return self.local_pending.is_built
 
     @property

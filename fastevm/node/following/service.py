@@ -124,9 +124,7 @@ class SyncService:
 
     @property
     def has_slices(self) -> bool:
-        """Whether there is a feed with transactions. A feed is assumed to have them until it sends
-        only headers.
-        """
+        """Whether there is a feed, and it was not found to send only headers."""
         return self.feed_url is not None and not self._heads_only
 
     @property

@@ -88,9 +88,7 @@ class SliceTiming:
         self._transaction, self._closing = Average(50e-6), Average(0.001)
 
     def measure_at(self, tick: Tick) -> float:
-        """Returns when to count the executable transactions. Their number decides when filling
-        begins.
-        """
+        """Returns when to count executable transactions, to decide when filling begins."""
         return tick.due - FILL_START * self.interval
 
     def fill_at(self, tick: Tick, executable: int, *, exhausted: bool = False) -> float:

@@ -120,9 +120,7 @@ class PartialFollower:
         return self.chain.add(block)
 
     def _truth(self, block: Block, parent: Block) -> Found | None:
-        """Returns refetched values that the block reads. None if the block is invalid with them
-        too.
-        """
+        """Returns refetched values that the block reads, or None if it is still invalid."""
         state = RemoteState(self._history_at(parent))
         chain, header = self.chain, block.header
         schedule = chain.schedule_for_child(parent, header.timestamp)

@@ -202,9 +202,7 @@ class TransactionState(MissingState):
             resolved(layer, run)
 
     def _fetch_later(self, state: RemoteState, wanted: Wanted) -> None:
-        """Fetches what the next blocks read. If the fetch fails, the next block is prepared like a
-        first one.
-        """
+        """Fetches what the next blocks read. A failure makes the next block like a first one."""
         try:
             state.fetch(wanted)
         except FastevmError as error:

@@ -16,9 +16,7 @@ from fastevm.simulate.batch.results import Results
 
 
 class BundleLimit(Deadline):
-    """A deadline that the watchdog checks at every tick, because each bundle has its own time
-    limit.
-    """
+    """A deadline that the watchdog checks at every tick: each bundle has its own."""
 
     def __init__(self, runner: BundleRunner) -> None:
         super().__init__()

@@ -54,9 +54,7 @@ class AmsterdamMaker(CaseMaker):
         self.is_april = fork == RULE_SETS["S"]
 
     def make(self) -> Case:
-        """Returns the case. Removes storage of accounts without code if the rules do not
-        allow it.
-        """
+        """Returns the case, without storage of accounts without code if the rules forbid it."""
         case = super().make()
         for address, account in list(case.pre.items()):
             is_bare = account["code"] == "0x" and not account["nonce"]
@@ -166,9 +164,7 @@ class AmsterdamMaker(CaseMaker):
         fields["to"] = hex_bytes(person)
 
     def make_others(self) -> None:
-        """Adds the accounts of other forks' cases, and an account at the address of a new
-        contract.
-        """
+        """Adds other forks' accounts, and one at the address of a new contract."""
         super().make_others()
         sender = PEOPLE[0]
         if self.random.random() < 0.1:
@@ -190,9 +186,7 @@ class AmsterdamMaker(CaseMaker):
         return gas + 7_816 * len(fields.get("authorization_list", ()))
 
     def make_floor(self, fields: Fields) -> None:
-        """Adds long data, so that the calldata floor is near the gas limit or above the gas
-        used.
-        """
+        """Adds data so that the calldata floor nears the gas limit or exceeds the gas used."""
         random = self.random
         length = random.choice((300, 3_000, random.randrange(10_000)))
         if random.random() < (0.2 if fields["to"] is None else 0.01):
@@ -226,9 +220,7 @@ class AmsterdamMaker(CaseMaker):
         return random.choice((10_000_000, 16_700_000, 18_000_000, 25_000_000))
 
     def make_envelope(self, fields: Fields, kind: int) -> None:
-        """Sets the fields as for other forks. Repeats authorizations, so that some are invalid or
-        clear.
-        """
+        """Sets fields as for other forks. Repeats authorizations: some are invalid or clear."""
         super().make_envelope(fields, kind)
         authorizations = fields.get("authorization_list")
         if authorizations and self.random.random() < 0.15:
@@ -252,9 +244,7 @@ class AmsterdamMaker(CaseMaker):
         return found
 
     def any_authorization(self) -> list[Any]:
-        """Returns an authorization whose nonce is near the correct one. Does not change
-        ``nonces``.
-        """
+        """Returns an authorization with a nonce near the correct one."""
         random = self.random
         who = random.randrange(len(PEOPLE))
         nonce = max(0, self.nonces[PEOPLE[who]] + random.choice((-3, -2, -1, -1, 0)))

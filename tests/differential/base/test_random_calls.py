@@ -1,6 +1,4 @@
-"""Compares random calls of native contracts, and programs that make them, with the
-specification.
-"""
+"""Compares random calls of native contracts, also in programs, with the specification."""
 
 from __future__ import annotations
 

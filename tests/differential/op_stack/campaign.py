@@ -73,9 +73,7 @@ def reported(case: Fields, expected: Fields) -> list[str]:
 
 
 def reported_of_users(peer: Peer, case: Fields, expected: Fields) -> list[str]:
-    """Returns a difference if a fork's first block with users' transactions is accepted (from
-    Jovian on).
-    """
+    """Reports an accepted first block of a fork that has users' transactions (Jovian on)."""
     if not any(
         outcome.get("reason", "").startswith("only deposits")
         for outcome in expected["transactions"]

@@ -82,9 +82,7 @@ class DepositMaker:
         return Deposit(source, sender, to, mint, value, gas, is_system, data)
 
     def sender(self) -> bytes:
-        """Returns a sender: usually of transactions, sometimes a contract of L1 or L2, or a new
-        account.
-        """
+        """Returns a sender: often of transactions, else a contract of L1 or L2, or new."""
         people = [key.address for key in PEOPLE]
         return self.random.choice((*people, *people, ALIASED, NOBODY, CONTRACTS[0]))
 
@@ -120,9 +118,7 @@ class DepositMaker:
         return self.deposit(self.sender(), to, 0, gas, data)
 
     def long_data(self) -> Deposit:
-        """Returns a deposit whose gas is near the minimum for its data: 10 gas per token in
-        Isthmus, 4 before.
-        """
+        """Returns a deposit with gas near the minimum: 10 per token in Isthmus, 4 before."""
         random = self.random
         data = random.randbytes(random.randrange(LONGEST_DATA))
         tokens = 4 * len(data) - 3 * data.count(0)
@@ -130,9 +126,7 @@ class DepositMaker:
         return self.deposit(self.sender(), random.choice((NOBODY, CONTRACTS[2])), 0, gas, data)
 
     def for_system(self) -> Deposit:
-        """Returns a system deposit. Before Regolith it must succeed, because clients differ about
-        failures.
-        """
+        """Returns a system deposit. It succeeds before Regolith, as clients differ on failures."""
         if self.fork < Fork.REGOLITH:
             return self.deposit(DEPOSITOR, NOBODY, 0, 10**8, is_system=True, mint=0)
         return self.deposit(self.sender(), self.random.choice(CONTRACTS), 0, is_system=True)
@@ -148,9 +142,7 @@ class DepositMaker:
         return self.deposit(self.sender(), self.world.delegated, self.random.choice((0, 1)))
 
     def huge_gas(self) -> Deposit:
-        """Returns a deposit with more gas than a transaction may have in Karst, sometimes more than
-        the block has left.
-        """
+        """Returns a deposit above Karst's transaction gas cap, at times above the gas left."""
         if self.fork < Fork.REGOLITH:
             return self.call()
         deposit = self.deposit(self.sender(), NOBODY, 0, self.random.choice((1 << 24, 17_000_000)))

@@ -149,9 +149,7 @@ class BlockMaker:
         )
 
     def parameters(self) -> FeeParameters:
-        """Returns the contract's parameters after the attributes. The format sets only some of
-        them.
-        """
+        """Returns the contract's parameters after the attributes, which set only some."""
         reported = Attributes.decode(self.attributes.calldata(self.form))
         known = vars(parameters_from_attributes(reported))
         storage = self.world.stored_parameters()

@@ -27,9 +27,7 @@ class Key:
 
 
 def legacy(key: Key, fields: list[Any], chain_id: int | None) -> bytes:
-    """Returns a legacy transaction of nonce, price, gas, to, value and data. ``chain_id``: see
-    EIP-155.
-    """
+    """Returns a legacy transaction of nonce, price, gas, to, value and data (EIP-155)."""
     suffix = [] if chain_id is None else [chain_id, 0, 0]
     parity, r, s = key.sign(keccak256(rlp_encode(fields + suffix)))
     v = LEGACY_V + parity if chain_id is None else CHAIN_V + 2 * chain_id + parity

@@ -242,9 +242,7 @@ def test_what_is_no_deposit_is_refused(raw: str) -> None:
 
 
 def test_every_kind_of_vector_is_used_or_named() -> None:
-    """The test of real blocks uses the vaults. Lagoon's transactions of type 0x7d are not
-    transcribed.
-    """
+    """A test of real blocks covers the vaults. Lagoon's type 0x7d is not transcribed."""
     elsewhere = {"vaults", "postExec"}
     known = {
         mark.args[1][0]["kind"]

@@ -145,9 +145,7 @@ class TransactionMaker:
         return self.signed(key, self.world.next_nonce(key.address), fields, self.kind())
 
     def by_somebody_new(self, fields: Fields) -> bytes:
-        """Returns a transaction of a new account, which may be refused: no later nonce depends on
-        it.
-        """
+        """Returns a new account's transaction, which may be refused without effect on others."""
         key = self.world.new_poor()
         self.world.put(key.address, 0, 10**6 * ETHER)
         return self.signed(key, 0, fields, self.kind())
@@ -190,9 +188,7 @@ class TransactionMaker:
         ]
 
     def at_the_border(self) -> bytes:
-        """Returns a transaction of a sender with just enough for all fees, or one wei less
-        or more.
-        """
+        """Returns a transaction whose sender can just pay all fees, or has one wei less or more."""
         random = self.random
         key = self.world.new_poor()
         kind, price = self.kind(), self.base_fee + random.choice((0, 7, 10**9))

@@ -140,9 +140,7 @@ class Maker:
         return Transaction.build(**fields).sign(KEYS[at], chain_id=1)
 
     def authorization(self) -> Any:
-        """Returns a delegation of a sender to a contract, valid if the nonce is right when it is
-        applied.
-        """
+        """Returns a delegation of a sender to a contract, valid if the nonce is right then."""
         at = self.random.randrange(len(KEYS))
         address = self.random.choice([*ADDRESSES, bytes(20)])
         nonce = self.nonces[SENDERS[at]]

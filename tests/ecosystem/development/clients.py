@@ -63,9 +63,7 @@ class Client:
 
 
 def script(folder: Path, name: str, *more: str) -> Callable[[str], list[str]]:
-    """Returns the command of a Node.js program. Its arguments are the URL, the key of the first
-    account and ``more``.
-    """
+    """Returns a Node.js command. Arguments: the URL, the first account's key, ``more``."""
     return lambda url: ["node", str(folder / name), url, KEYS[0], *more]
 
 
@@ -177,9 +175,7 @@ def environment(client: Client) -> dict[str, str]:
 
 
 def install(names: list[str]) -> None:
-    """Installs the environments of clients, anvil, and web3.py's tests. Tests skip what is
-    missing.
-    """
+    """Installs environments of clients, anvil and web3.py's tests. Tests skip missing ones."""
     tasks: dict[str, Callable[[], object]] = {"web3.py": partial(suites.install, WEB3_SUITES)}
     places = set()
     # The slowest ones first.

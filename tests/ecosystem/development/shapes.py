@@ -54,9 +54,7 @@ def initcode(runtime: str) -> str:
 
 
 def prepare(node: JsonRpcClient) -> dict[str, Any]:
-    """Makes contracts, calls, a failed transaction and logs. Returns the values that parameters
-    name.
-    """
+    """Makes contracts, calls, logs, a failed transaction. Returns values for parameters."""
     owner, *_ = node.call("eth_accounts")
 
     def sent(**members: Any) -> dict[str, Any]:

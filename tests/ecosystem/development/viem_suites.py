@@ -110,9 +110,7 @@ def stand_ins(source: Path) -> str:
 
 @contextmanager
 def upstreams() -> Iterator[list[dict[str, Any]]]:
-    """Starts empty chains for the tests to fork. Yields their ids and block numbers as servers.mjs
-    takes them.
-    """
+    """Starts empty chains to fork. Yields their ids and block numbers for servers.mjs."""
     with ExitStack() as stack:
         found = []
         for fork in FORKS:

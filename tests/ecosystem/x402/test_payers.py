@@ -39,9 +39,7 @@ PAYERS: dict[str, tuple[list[str], Path]] = {
 
 
 async def pay(payer: str, key: bytes, *arguments: str) -> list[dict[str, Any]]:
-    """Runs a client's program and returns its output. Skips the test if the client is not
-    installed.
-    """
+    """Runs a client's program and returns its output. Skips if it is not installed."""
     command, installed = PAYERS[payer]
     if not installed.exists() or shutil.which(command[0]) is None:
         pytest.skip(f"{payer} is not installed: make ecosystem")

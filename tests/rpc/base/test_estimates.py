@@ -14,9 +14,7 @@ from tests.rpc.base.chain import STABLECOIN, Base, call_data
 
 @pytest.fixture
 def transfer(base: Base) -> dict[str, Any]:
-    """Provides a transfer of nothing: its last write changes nothing and costs less than the
-    reserve.
-    """
+    """Provides a transfer of 0: its last write changes nothing and costs below the reserve."""
     data = call_data("transfer(address,uint256)", base.user, 0)
     return {"from": base.owner, "to": base.token(STABLECOIN), "input": hex_bytes(data)}
 

@@ -106,9 +106,7 @@ def take_offset(data: bytes, at: int) -> int:
 
 
 def tokens(kinds: tuple[str, ...], data: bytes) -> list[Any]:
-    """Returns the members as raw words, bytes and lists. Offsets count from the start of
-    ``data``.
-    """
+    """Returns members as raw words, bytes and lists. Offsets count from ``data``'s start."""
     found = []
     for index, kind in enumerate(kinds):
         if is_dynamic(kind):

@@ -169,9 +169,7 @@ class Frame:
 
 
 def mapping(slot: int, *keys: bytes) -> int:
-    """Returns the slot of an entry of a nested mapping. A key is 32 bytes, or the bytes of a
-    string.
-    """
+    """Returns the slot of a nested mapping's entry. Keys are 32 bytes or a string's bytes."""
     for key in keys:
         slot = int.from_bytes(keccak(key + slot.to_bytes(32, "big")), "big")
     return slot

@@ -78,9 +78,7 @@ class Attributes:
 
     @staticmethod
     def decode(calldata: bytes) -> "Attributes":
-        """Decodes calldata of any format. Raises DecodingError for an unknown selector or
-        length.
-        """
+        """Decodes calldata of any format. Raises DecodingError for another selector or length."""
         layout = FORMS.get(calldata[:4])
         if layout is None or len(calldata) != 4 + sum(size for _, size in layout):
             raise DecodingError("no L1 attributes")

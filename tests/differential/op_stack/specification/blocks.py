@@ -24,9 +24,7 @@ LATER_NUMBERS = ("blob_gas_used", "excess_blob_gas")
 
 
 def run_case(case: Fields) -> Fields:
-    """Returns the outcome of each transaction, the header and its hash, and the state
-    afterwards.
-    """
+    """Returns transaction outcomes, the header with its hash, and the post-state."""
     fork, parent_fork = Fork.named(case["fork"]), Fork.named(case["parent_fork"])
     constants = FeeRule(case["constants"]["denominator"], case["constants"]["elasticity"])
     before = state_of(case, fork)
@@ -112,9 +110,7 @@ def machine_of(case: Fields, fork: Fork, parent: Header, base_fee: int) -> Machi
 
 
 def sealed(case: Fields, fork: Fork, parent: Header, block: Block, included: list[bytes]) -> Header:
-    """Returns the header of the block. A case's `state_root` replaces the root of a partly known
-    state.
-    """
+    """Returns the block's header. A case's `state_root` replaces that of a partial state."""
     machine = block.machine
     environment = machine.environment
     given = case.get("state_root")

@@ -91,9 +91,7 @@ def rlp_item(data: bytes) -> tuple[Any, bytes]:
 
 
 def ordered_root(items: list[bytes]) -> bytes:
-    """Returns the root of the trie from the RLP of each index to its item (Yellow Paper, appendix
-    D).
-    """
+    """Returns the root of the trie of items by RLP of their index (Yellow Paper, appendix D)."""
     pairs = [(nibbles_of(rlp_encode(index)), item) for index, item in enumerate(items)]
     return keccak256(rlp_encode(trie_node(pairs, 0)) if pairs else bytes([EMPTY_STRING]))
 

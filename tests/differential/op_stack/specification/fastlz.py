@@ -31,9 +31,7 @@ def literal_length(count: int) -> int:
 
 
 def match_length(count: int) -> int:
-    """Returns the bytes of a match: three for a long match, two for one under six bytes, cut at
-    262.
-    """
+    """Returns the size of a match: two bytes below six, else three, per at most 262 bytes."""
     whole, rest = divmod(count - 1, LONGEST_MATCH)
     return 3 * whole + (3 if rest >= SHORT_MATCH else 2)
 

@@ -101,9 +101,7 @@ class FeeRule:
 
 
 def decode_extra_data(extra_data: bytes, fork: Fork) -> FeeRule:
-    """Returns the rule of a header of Holocene or later. Raises InvalidHeader if it is
-    malformed.
-    """
+    """Returns the rule of a header since Holocene. Raises InvalidHeader if malformed."""
     is_jovian = fork >= Fork.JOVIAN
     if len(extra_data) != (JOVIAN_BYTES if is_jovian else HOLOCENE_BYTES):
         raise InvalidHeader("extraData of another length")

@@ -69,9 +69,7 @@ class Precompiles:
         return contract
 
     def p256_verify(self, price: int) -> Contract:
-        """Returns P256VERIFY: always the full price; the word 1 for a valid signature, else
-        nothing.
-        """
+        """Returns P256VERIFY at a fixed price: word 1 for a valid signature, else nothing."""
 
         def contract(evm: Any) -> None:
             self.gas.charge_gas(evm, Uint(price))
@@ -85,9 +83,7 @@ ORIGINALS: dict[str, dict[Any, Contract]] = {}
 
 
 def is_p256_signature(data: bytes) -> bool:
-    """Returns whether the signature is valid: hash, r, s and the key's coordinates, 32
-    bytes each.
-    """
+    """Returns whether a signature is valid: hash, r, s, and the key's x and y."""
     if len(data) != P256_INPUT:
         return False
     r, s, x, y = (U256.from_be_bytes(data[at : at + 32]) for at in range(32, P256_INPUT, 32))

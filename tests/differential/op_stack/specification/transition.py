@@ -84,9 +84,7 @@ class Block:
             self.machine.set_code(CREATE2_DEPLOYER, CREATE2_DEPLOYER_CODE)
 
     def execute(self, raw: bytes) -> Done:
-        """Executes a transaction. Raises InvalidBlock, without changes, if it is invalid in the
-        block.
-        """
+        """Executes a transaction. Raises InvalidBlock, without changes, if it is invalid."""
         is_deposit = raw[:1] == bytes([DEPOSIT_TYPE])
         done = self.deposit(raw) if is_deposit else self.user_transaction(raw)
         self.done.append(done)
@@ -232,9 +230,7 @@ class Block:
         return floor, intrinsic
 
     def checked_sender(self, transaction: Any, kind: int, beside: int) -> tuple[bytes, int]:
-        """Returns sender and gas price. Raises InvalidBlock if the sender may not send or cannot
-        pay.
-        """
+        """Returns sender and gas price. Raises InvalidBlock if it may not send or cannot pay."""
         machine = self.machine
         if kind and int(transaction.chain_id) != machine.environment.chain_id:
             raise InvalidBlock("another chain's transaction")
@@ -290,9 +286,7 @@ def prices_of(transaction: Any, kind: int, base_fee: int) -> tuple[int, int]:
 
 
 def gas_after_refund(gas_limit: int, outcome: Outcome, floor: int) -> int:
-    """Returns the gas used minus the refund, at most a fifth (EIP-3529), and at least the floor
-    (EIP-7623).
-    """
+    """Returns the gas used after the refund (EIP-3529), at least the floor (EIP-7623)."""
     used = gas_limit - outcome.gas_left
     used -= min(used // REFUND_QUOTIENT, outcome.refund_counter)
     return max(used, floor)

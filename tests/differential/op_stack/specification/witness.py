@@ -131,9 +131,7 @@ def expanded(path: bytes) -> tuple[list[int], bool]:
 
 
 def state_root_after(nodes: list[bytes], root: bytes, change: dict[str, Any]) -> bytes:
-    """Returns the root after a change: address in hex to changed nonce, balance, code and
-    storage.
-    """
+    """Returns the root after changes: nonce, balance, code, storage by hex address."""
     known = {keccak256(node): node for node in nodes}
     state = PartialTrie(known, root)
     # Puts before deletions: a branch that loses an entry may require an unknown node.

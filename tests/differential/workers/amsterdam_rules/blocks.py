@@ -63,9 +63,7 @@ class BlockRun:
         return outcome
 
     def end(self, withdrawals: list[tuple[Address, int]]) -> None:
-        """Applies withdrawals and requests. Raises InvalidBlock if a contract fails or the list is
-        too long.
-        """
+        """Applies withdrawals and requests. Raises InvalidBlock for a failure or a long list."""
         state = self.block.state
         for address, amount in withdrawals:
             self.block.recorder.touch(address)

@@ -160,9 +160,7 @@ def pay_deposit(frame: Frame) -> None:
 
 
 def is_taken(block: Block, address: Address) -> bool:
-    """Returns whether an address has code or a nonce, or in April storage, so that a creation
-    collides.
-    """
+    """Returns whether a creation collides: the address has code, a nonce, or in April storage."""
     account = get_account(block.state, address)
     if account.nonce or account.code:
         return True

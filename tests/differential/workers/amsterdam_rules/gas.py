@@ -106,9 +106,7 @@ def charge_state(payer: Frame | Purse, amount: int) -> None:
 
 
 def credit(frame: Frame, amount: int) -> None:
-    """April: refunds state gas. The part that the frame did not pay stays pending for its
-    caller.
-    """
+    """April: refunds state gas. A part that the frame did not pay is pending for its caller."""
     applied = min(amount, frame.state)
     reach("state gas: S credited", applied)
     reach("state gas: S credit waits for the caller", applied < amount)

@@ -331,9 +331,7 @@ class Run:
     # --- the end ---
 
     def counted(self) -> tuple[int, int, int]:
-        """Returns the remaining gas of both dimensions, and the regular and state gas that the
-        block counts.
-        """
+        """Returns the remaining regular and state gas, and the gas that the block counts."""
         if self.block.numbers.frozen:
             left = int(self.purse.gas_left) + self.purse.reservoir
             state = self.state_at_start - self.purse.reservoir + self.purse.spilled

@@ -228,9 +228,7 @@ def with_header() -> list[str]:
 
 @pytest.mark.parametrize("name", with_header())
 def test_the_header_of_a_genesis_is_the_listed_one(name: str) -> None:
-    """Also tests chains whose state is not in the package: their state root is copied from the
-    list.
-    """
+    """Includes chains whose state is not in the package: the list has their state root."""
     listed = registry()[name]["genesis"]
     chain = chains.find(registry()[name]["chainId"])
     members = {**listed["header"], "coinbase": listed["header"]["miner"], "alloc": {}}

@@ -80,9 +80,7 @@ def authorizations(
     number: int, title: str, count: int, existing: int, figures: tuple[int, int, int],
     nonce: int = 0, **fields: Any,
 ) -> Example:  # fmt: skip
-    """Adds an example with authorizations by ``count`` signers, of which the first ``existing``
-    exist.
-    """
+    """Adds an example with ``count`` authorizations; the first ``existing`` signers exist."""
     signed = [
         sign_authorization(key, chain_id=1, address=CHILD, nonce=nonce) for key in SIGNERS[:count]
     ]
@@ -97,9 +95,7 @@ def authorizations(
 def listing(
     number: int, title: str, keys: tuple[int, ...], paid: int, data: bytes = b""
 ) -> Example:
-    """Adds an example that calls OTHER with an access list. ``keys``: number of keys of each
-    address.
-    """
+    """Adds a call of OTHER with an access list. ``keys``: number of keys by address."""
     entries = [(bytes([at + 1]) * 20, list(range(count))) for at, count in enumerate(keys)]
     transaction = Transaction.build(
         type=1, chain_id=1, nonce=0, to=OTHER, gas_limit=GAS, gas_price=2 * 10**9,

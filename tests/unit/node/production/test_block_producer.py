@@ -21,9 +21,7 @@ SENDERS = dev_accounts(4)
 
 @pytest.mark.parametrize(("hardfork", "counts"), [("amsterdam", [4]), ("prague", [3, 1])])
 def test_gas_beyond_the_cap_needs_no_room_for_regular_gas(hardfork: str, counts: list[int]) -> None:
-    """The last transaction may use 30 million gas, half of it state gas. As regular gas it would
-    not fit.
-    """
+    """The last transaction may use 30 million gas, which fits only as half of it is state gas."""
     node = dev_node(accounts=4, mining=Mining.MANUAL, hardfork=hardfork, gas_limit=LIMIT)
     node.development.amend({BURNER: {"code": "0xfe"}})
     gas = [CAP, CAP, 30_000, 30_000_000]

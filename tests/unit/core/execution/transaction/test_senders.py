@@ -122,9 +122,7 @@ def signed_by_chance(count: int) -> list[Transaction]:
 
 
 def over_the_generator(count: int) -> list[Transaction]:
-    """Returns signatures over small multiples of the generator, for which additions meet equal
-    points.
-    """
+    """Returns signatures with small multiples of G, for which additions meet equal points."""
     made = []
     for i in range(count):
         unsigned = Transaction.build(nonce=i, gas_limit=21_000, to=bytes(20), v=27, r=1, s=1)

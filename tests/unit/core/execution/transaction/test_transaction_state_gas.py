@@ -225,9 +225,7 @@ def test_a_slot_that_is_zero_again_gives_its_state_gas_back() -> None:
 
 
 def test_state_gas_that_a_callee_gives_back_is_regular_gas_of_its_caller_again() -> None:
-    """The caller paid for the slot with regular gas, which it needs for its memory after the
-    refund.
-    """
+    """The caller paid for the slot with regular gas and needs it for memory after the refund."""
     delegatecall = "5f5f5f5f73" + CALLEE.hex() + "5af4"
     code = SET + delegatecall + "5f6202000052"  # MSTORE at a high offset costs 45,083 gas
     clearing = {CALLEE: {"code": "5f5f55"}}

@@ -127,9 +127,7 @@ class Tokens(NativeState):
         self.events = b""
 
     def seed(self, key: int, value: int, *, counts: bool = True) -> None:
-        """Writes a slot of the token. ``counts``: include it in the written slots, as the recorded
-        roots do.
-        """
+        """Writes a slot of the token. ``counts``: include it in the recorded written slots."""
         self.evm.set_storage(self.token, key, value)
         if counts:
             self.written.add(key)
