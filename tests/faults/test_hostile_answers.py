@@ -159,7 +159,7 @@ def test_a_state_of_a_request_is_bounded_when_it_is_unpacked() -> None:
         load(SimpleNamespace(node=node), packed)
     for text in (b"[],", b"{},", b"1,", b'"":'):
         packed = gzip.compress(b"[" + text * (LOADED_STATE_SIZE // len(text) - 9) + b"1]", mtime=0)
-        with pytest.raises(RpcError, match="JSON values|not a state"):
+        with pytest.raises(RpcError, match=r"JSON values|not a state"):
             load(SimpleNamespace(node=node), packed)
 
 
