@@ -14,7 +14,7 @@ KEY = b"\x11" * 32
 SENDER = public_key_address(KEY)
 RECIPIENT = b"\x22" * 20
 ETHER = 10**18
-# PUSH0 PUSH0 LOG0; replaces a system contract, and returns nothing for every call.
+# The code of the replaced system contracts, which return nothing.
 STOP = b"\x00"
 REQUEST_CONTRACTS = (
     "00000961ef480eb55e80d19ad83579a64c007002",
