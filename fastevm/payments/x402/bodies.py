@@ -9,7 +9,8 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Final
+from http import HTTPStatus
+from typing import Any, Final
 
 from fastevm.payments.x402.grants import Reply
 
@@ -18,11 +19,17 @@ LONGEST_ANSWER: Final = 256 * 1024 * 1024  # bytes, of a paid answer's body
 MOST_DIGITS: Final = 18  # of a Content-Length
 LEAST_STATUS, MOST_STATUS = 200, 599  # of a complete answer
 BODILESS: Final = (204, 304)  # statuses of answers without a body (RFC 9110)
+# Headers that belong to one connection, in lower case. WSGI servers refuse them from applications.
+OF_CONNECTIONS: Final = (
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
+    "te", "trailer", "trailers", "transfer-encoding", "upgrade",
+)  # fmt: skip
 MOST_MEMBERS: Final = 16  # concatenated parts of a gzip body
 PART: Final = 1024 * 1024  # bytes that are decompressed in one call
 WINDOWS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}  # window bits of zlib
 IDENTITY: Final = "identity"  # the encoding of a body that is not compressed
 RAW_DEFLATE: Final = -15  # window bits of a deflate body without the header of zlib
+_UNSENDABLE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]")  # in a header's value
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110
 
 
@@ -146,23 +153,55 @@ class AnswerBody:
         return b"".join(self._parts)
 
 
-def check_answer(reply: Reply, method: str) -> None:
-    """Raises ValueError for an answer that a server cannot send unchanged.
+def sendable(reply: Reply, method: str) -> Reply:
+    """Returns an answer as every server sends it. Raises ValueError if a server may refuse it.
 
-    ``method`` is that of the request: an answer to HEAD has a Content-Length but no body.
+    ``method`` is that of the request: an answer to HEAD has a Content-Length but no body. Servers
+    refuse an answer only when they start to send it, which is after the payment. So this accepts
+    only what all of them send (RFC 9110). Headers of the connection (RFC 9110, 7.6.1) are left out,
+    because the server sets its own.
     """
-    if not LEAST_STATUS <= reply.status <= MOST_STATUS:
-        raise ValueError(f"a paid answer has the invalid status {reply.status}")
+    status = reply.status
+    # bool is an int
+    if type(status) not in (int, HTTPStatus) or not LEAST_STATUS <= status <= MOST_STATUS:
+        raise ValueError(f"a paid answer has the invalid status {status!r:.40}")
+    if reply.body and status in BODILESS:
+        raise ValueError(
+            f"a paid answer with status {status} has a body of {len(reply.body)} bytes"
+        )
+    headers = list[tuple[str, str]]()
     for name, value in reply.headers:
-        if _NAME.fullmatch(name) is None:
-            raise ValueError(f"a paid answer has a header with the invalid name {name[:40]!r}")
-        if any(letter in value for letter in "\r\n\0"):
-            raise ValueError(f"the header {name} of a paid answer has a line break or a NUL")
-        if name.lower() == "content-length" and not (method == "HEAD" or reply.status in BODILESS):
-            found = str(len(reply.body))
-            if value.strip() != found:
-                text = f"Content-Length is {value[:40]!r}, the body has {found} bytes"
-                raise ValueError(f"a paid answer contradicts itself: {text}")
+        if is_bad_header(name, value):
+            text = "expected a name, and printable latin-1 as value: percent-encode other letters"
+            raise ValueError(
+                f"a paid answer has a header that not all servers send: {name!r:.40}: {text}"
+            )
+        stripped = str.strip(value, " \t")  # an exact str: wsgiref refuses subclasses
+        lowered = name.lower()
+        if lowered == "transfer-encoding" and stripped.lower() != "chunked":
+            raise ValueError(f"a paid answer has the Transfer-Encoding {stripped[:40]!r}")
+        if lowered == "content-length":
+            _check_length(stripped, None if method == "HEAD" or status in BODILESS else reply.body)
+        if lowered not in OF_CONNECTIONS:
+            headers.append((str.strip(name), stripped))
+    return Reply(int(status), headers, reply.body)
+
+
+def is_bad_header(name: Any, value: Any) -> bool:
+    """Whether HTTP messages cannot contain this header: a name, and text in printable latin-1."""
+    if not isinstance(name, str) or not isinstance(value, str):
+        return True
+    return _NAME.fullmatch(name) is None or _UNSENDABLE.search(value) is not None
+
+
+def _check_length(text: str, body: bytes | None) -> None:
+    """Raises ValueError if ``text`` is not the length of the body; None: the body is not sent."""
+    known = text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
+    if not known or (body is not None and int(text) != len(body)):
+        found = "" if body is None else f", the body has {len(body)} bytes"
+        raise ValueError(
+            f"a paid answer contradicts itself: Content-Length is {text[:40]!r}{found}"
+        )
 
 
 def _declared(headers: Mapping[str, str]) -> int | None:

@@ -30,7 +30,7 @@ from msgspec import Struct
 from fastevm.core.primitives.replace import replace
 from fastevm.payments.hidden import hiding
 from fastevm.payments.x402 import proofs, reasons
-from fastevm.payments.x402.bodies import check_answer
+from fastevm.payments.x402.bodies import sendable
 from fastevm.payments.x402.facilitator import Engine
 from fastevm.payments.x402.grants import (
     LONG_COPY_SECONDS,
@@ -265,10 +265,8 @@ class Purchase(Struct):
         return self._with_receipt(reply, grant.receipt)
 
     async def _ran(self, run: Run) -> Reply:
-        """Runs the handler. Raises ValueError for an answer that cannot be sent as it is."""
-        reply = await run()
-        check_answer(reply, self.request.method)
-        return reply
+        """Runs the handler. Raises ValueError for an answer that a server may refuse."""
+        return sendable(await run(), self.request.method)
 
     async def _settled(self, grant: Grant) -> Settled:
         """Settles; continues even if the client disconnects."""

@@ -141,8 +141,6 @@ def _run(app: Application, environ: Environ, body: bytes) -> Reply:
         close = getattr(parts, "close", None)
         if close is not None:
             close()
-    for name, value in started[1]:
-        f"{name}{value}".encode("latin-1")  # PEP 3333: raises for letters that a server cannot send
     return Reply(int(started[0].split(" ", 1)[0]), list(started[1]), written.whole())
 
 

@@ -13,6 +13,7 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import uvicorn
 from aiohttp import web
+from multidict import CIMultiDict
 from werkzeug.serving import WSGIRequestHandler as WerkzeugHandler
 from werkzeug.serving import make_server as make_werkzeug
 
@@ -34,9 +35,14 @@ from .street import Served
 
 @dataclass
 class Shop:
-    """Sells its answer, whatever the method; keeps the bodies that it received."""
+    """Sells its answer, whatever the method; keeps the bodies that it received.
+
+    ``status`` and ``headers`` are those of its answers, besides a CORS header.
+    """
 
     bodies: list[bytes] = field(default_factory=list)
+    status: int = 200
+    headers: list[tuple[str, str]] = field(default_factory=list)
 
     def serve(self, body: bytes) -> bytes:
         self.bodies.append(body)
@@ -82,7 +88,8 @@ CORS: Final = ("Access-Control-Allow-Origin", "*")
 async def on_aiohttp(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
     async def handler(request: web.Request) -> web.Response:
         answer = shop.answer(request.method, request.path, await request.read())
-        return web.Response(body=answer, headers=dict([CORS]))
+        headers = CIMultiDict([CORS, *shop.headers])
+        return web.Response(status=shop.status, body=answer, headers=headers)
 
     app = web.Application(middlewares=[payment_middleware(wall)])
     app.router.add_route("*", "/{path:.*}", handler)
@@ -98,8 +105,8 @@ async def on_uvicorn(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
             message = await receive()
             body, more = body + message.get("body", b""), message.get("more_body", False)
         answer = shop.answer(scope["method"], scope["path"], body)
-        headers = [tuple(part.encode() for part in CORS)]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        headers = [tuple(part.encode() for part in header) for header in [CORS, *shop.headers]]
+        await send({"type": "http.response.start", "status": shop.status, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
     guarded: Any = PaymentMiddleware(app, wall)
@@ -131,7 +138,8 @@ def _wsgi(shop: Shop) -> Any:
         else:
             body = source.read(int(environ.get("CONTENT_LENGTH") or 0))
         answer = shop.answer(environ["REQUEST_METHOD"], environ["PATH_INFO"], body)
-        start_response("200 OK", [("Content-Length", str(len(answer))), CORS])
+        headers = [("Content-Length", str(len(answer))), CORS, *shop.headers]
+        start_response(f"{shop.status} OK", headers)
         return [answer]
 
     return app
