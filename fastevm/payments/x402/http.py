@@ -12,12 +12,14 @@ the result is unknown: the client must repeat the request and not treat the paym
 
 import hmac
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from aiohttp import web
 
 from fastevm.payments.arguments import checked
+from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.facilitator import Facilitator
 from fastevm.payments.x402.hold_routes import HoldRoutes
@@ -38,13 +40,21 @@ from fastevm.payments.x402.reasons import Unavailable
 log: Final = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 1  # value of Retry-After
+LONGEST_TOKEN: Final = 4_096  # characters of the bearer token
+_TOKEN: Final = re.compile(rf"[!-~]{{1,{LONGEST_TOKEN}}}")
+UNAUTHORIZED: Final = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"}
 LONGEST_CLAIM: Final = 255  # characters of an Idempotency-Key
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @checked
 def application(facilitator: Facilitator, token: str | None = None) -> web.Application:
-    """Returns the web application. ``token``: the bearer token that callers must send, if any."""
+    """Returns the web application. ``token``: the bearer token that callers must send, if any.
+
+    Raises InvalidTerms for a token that is empty or that no header can contain.
+    """
+    if token is not None:
+        check_token(token)
     host = _Host(facilitator)
     app = web.Application(client_max_size=LONGEST_BODY, middlewares=[_guard(token)])
     app.add_routes(
@@ -62,13 +72,31 @@ def application(facilitator: Facilitator, token: str | None = None) -> web.Appli
     return app
 
 
+def check_token(token: str, name: str = "token") -> None:
+    """Raises InvalidTerms, whose text does not show the token, unless it is one ASCII word.
+
+    ``name`` is the argument or variable that the text names.
+    """
+    if not token:
+        raise InvalidTerms(f"{name} is empty, so anybody could send it")
+    if _TOKEN.fullmatch(token) is None:
+        text = f"1 to {LONGEST_TOKEN} printable ASCII characters without spaces"
+        raise InvalidTerms(f"{name}: expected {text}, as a header can contain them")
+
+
 def _guard(token: str | None) -> Any:
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         if token is not None and request.path != "/health":
             header = request.headers.get("Authorization", "")
-            if not hmac.compare_digest(header.encode(), f"Bearer {token}".encode()):
-                return web.json_response({"error": "unauthorized"}, status=401)
+            # aiohttp decodes bytes that are not UTF-8 to surrogates
+            sent = header.encode("utf-8", "surrogateescape")
+            if not hmac.compare_digest(sent, f"Bearer {token}".encode()):
+                text = (
+                    "expected the header Authorization: Bearer TOKEN, with the token of this server"
+                )
+                refusal = {"error": "unauthorized", "message": text}
+                return web.json_response(refusal, status=401, headers=UNAUTHORIZED)
         return await handler(request)
 
     return guard

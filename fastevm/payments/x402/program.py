@@ -23,7 +23,7 @@ from fastevm.payments.vault import KEY_VARIABLE, Vault
 from fastevm.payments.x402.auth_capture import AuthCapture
 from fastevm.payments.x402.chain_settler import ChainSettler, Rules
 from fastevm.payments.x402.facilitator import Facilitator
-from fastevm.payments.x402.http import application
+from fastevm.payments.x402.http import application, check_token
 
 SIGNER_VARIABLE: Final = "FASTEVM_FACILITATOR_KEY"
 TOKEN_VARIABLE: Final = "FASTEVM_FACILITATOR_TOKEN"
@@ -76,20 +76,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serves until interrupted."""
-    rules = _rules(arguments)
+    token = _token()
+    rules = _rules(arguments, guarded=token is not None)
     signer = signer_of(SIGNER_VARIABLE)
     vault = Vault.from_environment()
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(arguments, rules, signer, vault))
+        asyncio.run(_serve(arguments, rules, signer, vault, token))
     return 0
 
 
-def _rules(arguments: argparse.Namespace) -> Rules:
-    """Returns the rules. Raises InvalidTerms for a public facilitator without restrictions."""
+def _token() -> str | None:
+    """Returns the bearer token, None if it is not set. Raises InvalidTerms if it is not usable."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token is not None:
+        check_token(token, TOKEN_VARIABLE)
+    return token
+
+
+def _rules(arguments: argparse.Namespace, *, guarded: bool) -> Rules:
+    """Returns the rules. Raises InvalidTerms for a public facilitator without restrictions.
+
+    ``guarded``: whether callers must send a token.
+    """
     recipients = None
     if arguments.pay_to is not None:
         recipients = frozenset(address(recipient, "--pay-to") for recipient in arguments.pay_to)
-    if recipients is None and TOKEN_VARIABLE not in os.environ and not _loopback(arguments.host):
+    if recipients is None and not guarded and not _loopback(arguments.host):
         raise InvalidTerms(
             f"--host {arguments.host} is public: anybody could spend this account's gas; "
             f"pass --pay-to or set {TOKEN_VARIABLE}"
@@ -110,7 +122,11 @@ def _loopback(host: str) -> bool:
 
 
 async def _serve(
-    arguments: argparse.Namespace, rules: Rules, signer: KeySigner, vault: Vault
+    arguments: argparse.Namespace,
+    rules: Rules,
+    signer: KeySigner,
+    vault: Vault,
+    token: str | None,
 ) -> None:
     async with contextlib.AsyncExitStack() as stack:
         store = stack.enter_context(
@@ -129,7 +145,9 @@ async def _serve(
             print(f"Chain {made.chain_id}: {served}", flush=True)
         serving = list(settlers.values())
         schemes = [AuthCapture()] if await _has_escrow(serving) else []
-        app = application(Facilitator(serving, schemes), os.environ.get(TOKEN_VARIABLE))
+        if not schemes:
+            print(f"No escrow at {V1_1.escrow}: holds (auth-capture) are not offered", flush=True)
+        app = application(Facilitator(serving, schemes), token)
         runner = web.AppRunner(app, access_log=None)
         stack.push_async_callback(runner.cleanup)
         port = await listen(runner, arguments.host, arguments.port)

@@ -9,9 +9,11 @@ import aiohttp
 
 from fastevm.core.primitives.replace import replace
 from fastevm.payments.arguments import checked
+from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.hidden import unchained
 from fastevm.payments.node import address_of_node
 from fastevm.payments.x402 import networks, reasons
+from fastevm.payments.x402.bodies import is_bad_header
 from fastevm.payments.x402.messages import (
     FINAL,
     LONGEST_BODY,
@@ -32,11 +34,15 @@ from fastevm.rpc_client.messages import shown_address
 
 VERIFY_SECONDS: Final = 15.0
 SETTLE_SECONDS: Final = 90.0
+SCHEMES_OF_TOKENS: Final = ("basic", "bearer")  # of Authorization, in lower case
 
 
 @checked
 class RemoteFacilitator:
     """Calls a facilitator of any vendor. Sends ``headers``, such as ``Authorization``, each time.
+
+    Raises InvalidTerms for a header that is empty, an Authorization without its token included, or
+    that a request cannot contain.
 
     A settlement without a clear answer is pending, not failed. So is a failure that a facilitator
     may report after it has sent a transaction, unless the answer says that the failure is final. A
@@ -46,7 +52,7 @@ class RemoteFacilitator:
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
         self.url = address_of_node(url, "url", "http", "https").rstrip("/")
-        self._headers = dict(headers or {})
+        self._headers = _checked_headers(headers or {})
         self._session: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
@@ -140,6 +146,17 @@ class RemoteFacilitator:
         if self._session is None:
             self._session = open_session()
         return self._session
+
+
+def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Returns a copy. Raises InvalidTerms, whose text shows no value, as values may be tokens."""
+    for name, value in headers.items():
+        if is_bad_header(name, value):
+            text = "expected a name and printable latin-1 text, as a header can contain them"
+            raise InvalidTerms(f"headers: {name!r:.40}: {text}")
+        if not value.strip() or value.strip().lower() in SCHEMES_OF_TOKENS:
+            raise InvalidTerms(f"headers: {name} has no value: is the variable of its token set?")
+    return dict(headers)
 
 
 async def _body_of(answer: aiohttp.ClientResponse) -> bytes:

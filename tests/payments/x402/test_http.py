@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from fastevm.payments import InvalidTerms
 from fastevm.payments.x402 import (
     Facilitator,
     FileGrants,
@@ -27,6 +28,7 @@ from fastevm.payments.x402.auth_capture import NUMBERS, TEXTS, AuthCapture, date
 from fastevm.payments.x402.exact import DOMAIN
 from fastevm.payments.x402.messages import decode_header, encode_header
 
+from .servers import exchange
 from .street import CHAIN_ID, Served, Street
 from .test_attacks import header_of
 
@@ -169,6 +171,42 @@ async def test_a_token_keeps_strangers_out() -> None:
         headers = {"Authorization": "Bearer secret"}
         async with session.get("/supported", headers=headers) as answer:
             assert answer.status == 200
+
+
+@pytest.mark.parametrize("sent", [b"Bearer s\xe9cret", b"Bearer \xff\xfe", b"\xc3\xa9", b""])
+async def test_a_token_that_is_no_text_is_refused(sent: bytes) -> None:
+    async with Served(application(Facilitator([]), "secret")) as served:
+        request = b"GET /supported HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: "
+        status, answer = await exchange(
+            int(served.url.rsplit(":", 1)[1]), request + sent + b"\r\n\r\n"
+        )
+    assert status == 401
+    assert b"expected the header Authorization: Bearer TOKEN" in answer
+
+
+@pytest.mark.parametrize(
+    "token", ["", " ", "two words", "line\n", "s\u00e9cret", "\udcff", "x" * 4_097]
+)
+def test_a_token_that_no_header_can_contain_is_refused(token: str) -> None:
+    with pytest.raises(InvalidTerms, match="token") as caught:
+        application(Facilitator([]), token)
+    assert not token.strip() or token not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("", "no value"),
+        ("Bearer ", "no value"),
+        ("Bearer secret\n", "printable latin-1"),
+        ("Bearer secret\u20ac", "printable latin-1"),
+        ("Bearer secret\udcff", "printable latin-1"),
+    ],
+)
+def test_a_token_that_a_facilitator_cannot_read_is_refused(value: str, text: str) -> None:
+    with pytest.raises(InvalidTerms, match=text) as caught:
+        RemoteFacilitator("http://127.0.0.1:9", {"Authorization": value})
+    assert "secret" not in str(caught.value)
 
 
 async def test_paid_resources_that_ask_for_it_are_listed(town: Street) -> None:

@@ -34,6 +34,18 @@ def test_it_does_not_pay_for_anybody_on_a_public_address(keys: None, capsys: Any
     assert "--pay-to" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("token", ["", "  ", "two words", "s\u00e9cret", "\udcff"])
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])
+def test_a_token_that_protects_nothing_is_refused(
+    keys: None, monkeypatch: pytest.MonkeyPatch, capsys: Any, host: str, token: str
+) -> None:
+    monkeypatch.setenv(program.TOKEN_VARIABLE, token)
+    assert facilitator("--host", host) == 2
+    error = capsys.readouterr().err
+    assert program.TOKEN_VARIABLE in error
+    assert not token.strip() or token not in error
+
+
 def test_a_store_without_a_scheme_is_refused(keys: None, capsys: Any) -> None:
     assert facilitator("--store", "till.db") == 2
     error = capsys.readouterr().err
