@@ -48,9 +48,9 @@ from fastevm.payments.tokens import Token
 from fastevm.payments.transactions import Transactions, time_of
 from fastevm.payments.vault import Vault
 from fastevm.payments.x402 import reasons
-from fastevm.payments.x402.claims import BLOCK, Call, Claim
+from fastevm.payments.x402.claims import BLOCK, Call, Claim, read_terms
 from fastevm.payments.x402.grants import PaymentLocks
-from fastevm.payments.x402.messages import Settled
+from fastevm.payments.x402.messages import Payment, Requirements, Settled, as_bytes
 from fastevm.payments.x402.reasons import Refused, Unavailable
 from fastevm.payments.x402.receipts import Receipts
 from fastevm.rpc_client.messages import Call as NodeCall
@@ -165,9 +165,13 @@ class ChainSettler:
             {"from": self.account, "to": to, "data": "0x" + data.hex()} for to, data in calls
         ]
         asked: list[NodeCall] = [("eth_estimateGas", [request, BLOCK]) for request in requests]
-        answers = await self.ask([*asked, ("eth_getBalance", [self.account, BLOCK])])
-        funds = answers.pop()
-        for (to, data), answer in zip(calls, answers, strict=True):
+        asked += [("eth_getCode", [to, BLOCK]) for to, _ in calls]
+        *answers, funds = await self.ask([*asked, ("eth_getBalance", [self.account, BLOCK])])
+        answers, codes = answers[: len(calls)], answers[len(calls) :]
+        for (to, data), answer, code in zip(calls, answers, codes, strict=True):
+            if code == "0x":  # a call to it would succeed, and move nothing
+                text = f"there is no contract at {to} on chain {self.chain_id}"
+                raise Refused(reasons.SIMULATION, text)
             if not isinstance(answer, str):
                 continue
             gas = int(answer, 16)
@@ -241,9 +245,41 @@ class ChainSettler:
         known = self._verified.get(claim.order_id)
         return known is not None and known == hashlib.sha256(claim.signature).digest()
 
-    async def _was_published(self, order: Order) -> bool:
-        """Whether a transaction with the payer's signature may have been sent."""
-        return bool(captures(await to_thread(partial(self.store.submissions, order_id=order.id))))
+    async def _was_published(self, order: Order, store: Store | None = None) -> bool:
+        """Whether a transaction with the payer's signature may have been sent.
+
+        ``store``: that of the order, if it is not on this chain.
+        """
+        found = partial((store or self.store).submissions, order_id=order.id)
+        return bool(captures(await to_thread(found)))
+
+    async def recorded(self, payment: Payment, offer: Requirements) -> Claim | None:
+        """Returns the claim of a payment that was sent to this chain, whatever the settings are.
+
+        None if it was not sent. Raises Malformed, or Refused if its terms are not those of the
+        order or the offer.
+        """
+        terms = read_terms(dict(payment.payload))
+        order = await to_thread(self.store.find, offer.asset, terms.payer, "0x" + terms.nonce.hex())
+        if order is None or not await self._may_move(order, self.store):
+            return None
+        known = order.authorization
+        receiver = PaymentInfo.from_json(order.annex).receiver if order.annex else terms.recipient
+        if (terms, terms.value, receiver) != (known.terms, offer.amount, offer.pay_to):
+            raise Refused(reasons.NONCE_USED, "the nonce belongs to another payment")
+        signature = as_bytes(payment.payload, "signature")
+        return Claim(authorization=known, signature=signature, note=order.annex)
+
+    async def was_sent(self, payment: Payment, offer: Requirements) -> bool:
+        """Whether this store has sent a payment with this nonce, on any chain."""
+        terms = read_terms(dict(payment.payload))
+        store = self.store.scoped(f"x402/{offer.chain_id}")
+        order = await to_thread(store.find, offer.asset, terms.payer, "0x" + terms.nonce.hex())
+        return order is not None and await self._may_move(order, store)
+
+    async def _may_move(self, order: Order, store: Store) -> bool:
+        """Whether an order's money has moved or may move."""
+        return order.state in (*DONE, *MOVING) or await self._was_published(order, store)
 
     async def check_unordered(self, claim: Claim, recipient: str) -> None:
         """Raises Refused if an order of `Merchant` in this store has the payment's nonce.
@@ -254,6 +290,15 @@ class ChainSettler:
         shop = self.store.scoped(f"{self.chain_id}/{token}/{recipient}")
         if await to_thread(shop.find, token, terms.payer, "0x" + terms.nonce.hex()) is not None:
             raise Refused(reasons.INVALID_PAYLOAD, "the nonce belongs to an order of the recipient")
+
+    async def check_unsent(self, claim: Claim) -> None:
+        """Raises Refused if the payment's transaction is in flight, which the chain may not show.
+
+        A seller that has lost its grant would take the payment for a new one.
+        """
+        order = await self.known(claim)
+        if order is not None and order.state in (*DONE, *MOVING):
+            raise Refused(reasons.NONCE_USED, "the payment is being settled")
 
     async def check_unspent(self, claim: Claim) -> None:
         """Raises Refused if the payment's nonce is used, or if its transaction may use it.

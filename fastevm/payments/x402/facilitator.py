@@ -19,7 +19,7 @@ from fastevm.payments.arguments import checked
 from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.x402 import networks, reasons
 from fastevm.payments.x402.chain_settler import ChainSettler
-from fastevm.payments.x402.claims import Claim, Scheme
+from fastevm.payments.x402.claims import Claim, Scheme, check_domain
 from fastevm.payments.x402.exact import Exact
 from fastevm.payments.x402.messages import (
     EXACT,
@@ -91,7 +91,11 @@ class Facilitator(AsyncClosing):
         """Checks the payment on the pending state. Raises Malformed or Unavailable."""
         payer = None
         try:
-            settler, scheme, claim = self._claim(payment, offer)
+            try:
+                settler, scheme, claim = self._claim(payment, offer)
+            except Refused:
+                await self._check_unrecorded(payment, offer)
+                raise
             payer = claim.payer
             await settler.check_unordered(claim, offer.pay_to)
             try:
@@ -100,6 +104,7 @@ class Facilitator(AsyncClosing):
                 if refusal.reason in reasons.LATE:
                     await settler.check_unspent(claim)
                 raise
+            await settler.check_unsent(claim)
             settler.verified(claim)
         except Refused as refusal:
             return Verified(payer=payer, reason=refusal.reason, message=refusal.detail)
@@ -115,10 +120,14 @@ class Facilitator(AsyncClosing):
         """
         payer = None
         try:
-            settler, scheme, parsed = self._claim(payment, offer)
-            payer = parsed.payer
-            await settler.check_unordered(parsed, offer.pay_to)
-            settled = await settler.settle(parsed, lambda: scheme.check(settler, parsed), claim)
+            try:
+                settler, scheme, parsed = self._claim(payment, offer)
+            except Refused as refusal:
+                settled = await self._recorded(payment, offer, claim, refusal)
+            else:
+                payer = parsed.payer
+                await settler.check_unordered(parsed, offer.pay_to)
+                settled = await settler.settle(parsed, lambda: scheme.check(settler, parsed), claim)
         except Refused as refusal:
             return Settled(
                 chain_id=offer.chain_id,
@@ -147,6 +156,58 @@ class Facilitator(AsyncClosing):
         if allowed is not None and offer.pay_to not in allowed:
             raise Refused(reasons.INVALID_REQUIREMENTS, f"payTo {offer.pay_to} is not allowed")
         return settler, scheme, scheme.read(settler, payment, offer)
+
+    async def _recorded(
+        self, payment: Payment, offer: Requirements, claim: str, refusal: Refused
+    ) -> Settled:
+        """Returns the result of a payment that earlier settings accepted.
+
+        A facilitator that was restarted without the payment's token, recipient, scheme or operator
+        still has its transaction in the store. Raises ``refusal`` for any other payment.
+        """
+        settler = self.settlers.get(offer.chain_id)
+        found = None if settler is None else await settler.recorded(payment, offer)
+        if settler is None or found is None:
+            await self._check_unrecorded(payment, offer)
+            raise refusal
+
+        async def refuse() -> None:  # its transaction is not sent again
+            raise refusal
+
+        return await settler.settle(found, refuse, claim)
+
+    async def _check_unrecorded(self, payment: Payment, offer: Requirements) -> None:
+        """Raises Refused if a payment that these settings refuse was sent under earlier settings.
+
+        After any other reason its payer would sign again. Its chain need not be served any more.
+        """
+        for settler in self.settlers.values():
+            if await settler.was_sent(payment, offer):
+                text = (
+                    "this payment was sent to the chain, but the facilitator's settings have"
+                    " changed and do not accept it any more: sign no other before the seller has"
+                    " checked it"
+                )
+                raise Refused(reasons.NONCE_USED, text)
+
+    def fault_of(self, offer: Requirements) -> str | None:
+        """Returns why no payment for an offer can be accepted; None if one can."""
+        settler = self.settlers.get(offer.chain_id)
+        if settler is None:
+            served = ", ".join(map(str, self.settlers)) or "none"
+            return f"chain {offer.chain_id} is not served by the facilitator (served: {served})"
+        token = settler.tokens.get(offer.asset)
+        if token is None:
+            served = ", ".join(settler.tokens)
+            return f"asset {offer.asset} is not a token of the facilitator (tokens: {served})"
+        allowed = settler.rules.recipients
+        if allowed is not None and offer.pay_to not in allowed:
+            return f"pay_to {offer.pay_to} is not a recipient that the facilitator allows"
+        try:
+            check_domain(token, offer)
+        except Refused as refusal:
+            return f"extra: {refusal.detail}"
+        return None
 
     def supported(self) -> Json:
         """Returns the answer to /supported."""

@@ -20,15 +20,18 @@ from typing import Final
 from msgspec import Struct
 
 from fastevm.core.primitives.replace import replace
+from fastevm.core.primitives.safe_text import cut, safe
 from fastevm.core.primitives.suggestion import did_you_mean
 from fastevm.payments.arguments import check_members, checked
 from fastevm.payments.errors import InvalidTerms, StoreError
 from fastevm.payments.x402 import proofs, reasons
 from fastevm.payments.x402.auth_capture import dated, dated_as
 from fastevm.payments.x402.bodies import LONGEST_REQUEST
-from fastevm.payments.x402.facilitator import Engine
+from fastevm.payments.x402.facilitator import Engine, Facilitator
 from fastevm.payments.x402.grants import Grants, MemoryGrants, PaymentLocks, Reply
 from fastevm.payments.x402.messages import (
+    AUTH_CAPTURE,
+    EXACT,
     Malformed,
     Payment,
     Requirements,
@@ -37,7 +40,7 @@ from fastevm.payments.x402.messages import (
     payment_required,
 )
 from fastevm.payments.x402.proofs import DECLARED, IDENTIFIER, split_address
-from fastevm.payments.x402.purchase import Purchase, Request, Run, as_json, key_of, later
+from fastevm.payments.x402.purchase import Purchase, Request, Run, as_json, conflict, key_of, later
 from fastevm.payments.x402.reasons import Unavailable
 from fastevm.payments.x402.renewal import Renewal
 
@@ -56,6 +59,8 @@ METHODS: Final = (
     "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
 )  # fmt: skip
 ANY: Final = "*"
+SCHEMES: Final = (EXACT, AUTH_CAPTURE)
+LONGEST_MESSAGE: Final = 500  # characters of a facilitator's message in a 402
 IGNORED: Final = "".join(map(chr, range(33))) + "\x7f\x85\xa0\u2028\u2029"  # at a path's end
 
 _PREFLIGHT: Final = [
@@ -84,6 +89,22 @@ class Sale(Struct, frozen=True):
         check_members(self)
         if not self.offers:
             raise InvalidTerms("offers: expected at least one, or nobody can pay")
+        for offer in self.offers:
+            _check_offer(offer)
+
+
+def _check_offer(offer: Requirements) -> None:
+    """Raises InvalidTerms for an offer that nobody can pay, or that costs nothing."""
+    if offer.amount == 0:
+        raise InvalidTerms("offers: amount: expected at least 1 unit; a free route needs no sale")
+    if offer.extra.get("assetTransferMethod") not in (None, "eip3009"):
+        return  # of another vendor's facilitator
+    for member in ("name", "version"):
+        if not isinstance(offer.extra.get(member), str) or not offer.extra[member]:
+            raise InvalidTerms(
+                f"offers: extra: expected the {member} of the token's EIP-712 domain, which payers"
+                " sign: extra={'name': token.domain.name, 'version': token.domain.version}"
+            )
 
 
 Price = Sale | Callable[[Request], Awaitable[Sale]]
@@ -99,10 +120,11 @@ class Paywall:
     The first route that matches counts. A path that frameworks may read in several ways, such as
     ``/cheap/../report``, gets 400 if they lead to different prices. Every request target that is
     not a path gets 400, also of free routes: ``weather``, ``*``, and ``http://host/weather`` if the
-    server shows that form. Of a sold path, WebSockets and all other upgrades are refused (403), and
-    so are repeated headers that have one value, such as Host (400). An application may accept
-    several spellings of a value (``/reports/07`` for the integer 7): sell a parameterised route as
-    a whole (``/reports/*``), not single values of it.
+    server shows that form. Of a sold path, WebSockets and all other upgrades are refused (403),
+    except to ``h2c``, which is the same request over HTTP/2. So are repeated headers that have one
+    value, such as Host (400). An application may accept several spellings of a value
+    (``/reports/07`` for the integer 7): sell a parameterised route as a whole (``/reports/*``), not
+    single values of it.
 
     A route without a method sells all methods. If a route names a method, the other standard
     methods of its path are free. An unknown method is refused with 405, because many frameworks
@@ -112,6 +134,10 @@ class Paywall:
     body. If a route sells OPTIONS, as a route without a method does, its handler must not run
     unpaid: the paywall then answers preflights itself, without CORS headers. To sell such a route
     to web pages, put the CORS layer in front of the paywall.
+
+    Raises InvalidTerms for a route that no request has, and for an offer that nobody can pay, such
+    as one of a chain or token that ``engine`` does not serve. The offers of a price function are
+    compared when it returns them.
 
     ``resource_url``: the server's public address, such as ``https://api.example``; by default it is
     taken from the request. ``longest_request``: limit of a request's body in bytes; a longer body
@@ -130,8 +156,25 @@ class Paywall:
         self.engine, self.grants = engine, grants or MemoryGrants()
         self.resource_url, self.longest_request = resource_url, longest_request
         self._routes = [(*_pattern(route), price) for route, price in routes.items()]
+        for route, price in routes.items():
+            for offer in price.offers if isinstance(price, Sale) else ():
+                self._check_served(offer, f"routes: route {route!r}")
         self._locks, self._name = PaymentLocks(), secrets.token_hex(8)
         self._renewal = Renewal(self.grants)
+
+    def _check_served(self, offer: Requirements, name: str) -> None:
+        """Raises InvalidTerms if the engine accepts no payment for an offer, as far as it says.
+
+        A remote facilitator is not asked: the server may start before it.
+        """
+        schemes = getattr(self.engine, "schemes", SCHEMES)
+        if offer.scheme not in schemes:
+            raise InvalidTerms(
+                f"{name}: expected the scheme {' or '.join(schemes)}, found {offer.scheme[:40]!r}"
+                f"{did_you_mean(offer.scheme, schemes)}"
+            )
+        if isinstance(self.engine, Facilitator) and (fault := self.engine.fault_of(offer)):
+            raise InvalidTerms(f"{name}: {fault}")
 
     def guards(self, request: Request) -> bool:
         """Whether :meth:`handle` must answer; other requests go directly to the application."""
@@ -155,7 +198,7 @@ class Paywall:
         found: list[Price] = []
         for forms in _spellings(request):
             for sold, pattern, price in self._routes:
-                if sold in wanted and any(map(pattern.fullmatch, forms)):
+                if sold in wanted and any(map(pattern.matches, forms)):
                     if price not in found:
                         found.append(price)
                     break
@@ -165,7 +208,7 @@ class Paywall:
         """Yields method and price of every route that matches the path in one of its forms."""
         forms = set[str]().union(*_spellings(request))
         for method, pattern, price in self._routes:
-            if any(map(pattern.fullmatch, forms)):
+            if any(map(pattern.matches, forms)):
                 yield method, price
 
     def _refused(self, request: Request) -> Reply | None:
@@ -183,7 +226,7 @@ class Paywall:
         if len(prices) > 1:
             text = "this path can be read in ways that have different prices"
             return _refusal(400, "ambiguous_path", text)
-        if prices and "upgrade" in request.headers:
+        if prices and not _keeps_http(request.headers.get("upgrade")):
             text = "WebSockets and other protocols are refused below a sold path:"
             return _refusal(403, "upgrade_not_sold", f"{text} a payment buys one answer")
         repeated = [name for name in ONE_VALUE if "," in request.headers.get(name, "")]
@@ -214,7 +257,7 @@ class Paywall:
         price = self.price_of(request)
         if price is None:
             return await run()
-        sale = price if isinstance(price, Sale) else await price(request)
+        sale = price if isinstance(price, Sale) else await self._priced(price, request)
         try:
             payment = _payment_of(request)
         except Malformed as error:
@@ -224,13 +267,20 @@ class Paywall:
         try:
             offer = await self._accepted(sale, payment)
             if offer is None:
-                return self.required(request, sale, reasons.INVALID_REQUIREMENTS)
+                return await self._not_offered(request, sale, payment)
             return await self._sold_to(request, sale, payment, offer, run)
         except Malformed as error:
             return as_json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
         except (Unavailable, StoreError) as error:  # also of the grants
             log.warning("a payment could not be processed: %s", error)
             return later({"error": reasons.SETTLE_ERROR})
+
+    async def _priced(self, price: Callable[[Request], Awaitable[Sale]], request: Request) -> Sale:
+        """Returns the sale that a price function chose. Raises InvalidTerms as the constructor."""
+        sale = await price(request)
+        for offer in sale.offers:
+            self._check_served(offer, "the sale of a price function")
+        return sale
 
     async def _accepted(self, sale: Sale, payment: Payment) -> Requirements | None:
         """Returns the offer that the payer chose; None if the sale has no such offer.
@@ -248,6 +298,23 @@ class Paywall:
         given = (dated_as(offer, payment, now) for offer in sale.offers)
         return next((offer for offer in given if payment.chooses(offer)), None)
 
+    async def _not_offered(self, request: Request, sale: Sale, payment: Payment) -> Reply:
+        """Returns the 402 for a payment that chooses none of the offers, or a 409 if it was made.
+
+        A payment of an earlier offer whose grant is lost may be in the facilitator's store. After
+        a 402 its payer would pay twice. A payment of version 1 does not show its offer.
+        """
+        message = "the payment chooses none of the offers: take one of them unchanged"
+        if payment.accepted is not None:
+            verified = await self.engine.verify(payment, payment.accepted)
+            if verified.reason in reasons.SPENT:
+                text = (
+                    "this payment was made for an offer that the seller does not have any more:"
+                    " ask the seller before you sign another"
+                )
+                return conflict(verified.reason, text)
+        return self.required(request, sale, reasons.INVALID_REQUIREMENTS, message)
+
     async def _sold_to(
         self, request: Request, sale: Sale, payment: Payment, offer: Requirements, run: Run
     ) -> Reply:
@@ -262,7 +329,7 @@ class Paywall:
             engine=self.engine, grants=self.grants, request=request, url=self.url_of(request),
             payment=payment, offer=offer, upfront=sale.upfront, key=key, holder=self._holder(),
             renewal=self._renewal,
-            required=lambda reason, receipt: self.required(request, sale, reason, receipt),
+            required=lambda *why: self.required(request, sale, *why),
         )  # fmt: skip
         # While a request holds the lock, callers that do not prove to be the payer are refused
         # immediately instead of waiting for the lock.
@@ -285,14 +352,30 @@ class Paywall:
         return self.resource_url.rstrip("/") + split_address(request.url)[1]
 
     def required(
-        self, request: Request, sale: Sale, error: str, receipt: tuple[str, str] | None = None
+        self,
+        request: Request,
+        sale: Sale,
+        error: str,
+        message: str = "",
+        receipt: tuple[str, str] | None = None,
     ) -> Reply:
-        """Returns the 402 that asks for a payment."""
+        """Returns the 402 that asks for a payment.
+
+        Its body is the offer in version 1. If version 1 has no name for the chain, or cannot
+        express the offer, the body says where the offer is. ``message``: why a payment was refused.
+        """
         url = self.url_of(request)
         resource = Resource(url=url, description=sale.description, mime_type=sale.mime_type)
         offers = [dated(offer, int(time.time())) for offer in sale.offers]
         header, body = payment_required(offers, resource, error, {IDENTIFIER: DECLARED})
         headers = [("PAYMENT-REQUIRED", header), ("Cache-Control", "no-store")]
+        text = cut(safe(message), LONGEST_MESSAGE) if message else ""
+        if not body:
+            where = "the offer is in the header PAYMENT-REQUIRED (x402 version 2)"
+            text = f"{text}; {where}" if text else where
+            body = {"error": error}
+        if text:
+            body["message"] = text
         return as_json(402, body, [*headers, *([receipt] if receipt else [])])
 
 
@@ -341,12 +424,21 @@ def _collapsed(path: str) -> str:
     return re.sub(r"/{2,}", "/", path)
 
 
+def _keeps_http(upgrade: str | None) -> bool:
+    """Whether a request asks for no other protocol than HTTP; ``upgrade``: its Upgrade header.
+
+    Clients such as Java's HttpClient offer ``h2c`` with ordinary requests. Servers ignore the offer
+    (RFC 9113 has withdrawn it), or answer the same request over HTTP/2.
+    """
+    return upgrade is None or {name.strip().lower() for name in upgrade.split(",")} == {"h2c"}
+
+
 def _is_preflight(request: Request) -> bool:
     """Whether this is a CORS preflight. Browsers send it themselves and cannot pay for it."""
     return request.method == "OPTIONS" and "access-control-request-method" in request.headers
 
 
-def _pattern(route: str) -> tuple[str, re.Pattern[str]]:
+def _pattern(route: str) -> tuple[str, "_PathPattern"]:
     """Returns method and path pattern of ``"GET /path"``, ``"/path"`` or ``"/prefix/*"``.
 
     The method may be written in lower case here. A mistyped one is refused: it would leave the
@@ -366,6 +458,34 @@ def _pattern(route: str) -> tuple[str, re.Pattern[str]]:
     if found := _NEVER_IN_PATHS.search(path):
         text = "paths are compared decoded and without a query, and * is the only placeholder"
         raise InvalidTerms(f"routes: route {route!r}: {found[0]!r} matches no path: {text}")
-    path = _collapsed(path)
-    parts = (re.escape(part) for part in path.rstrip("/").split("*"))
-    return method, re.compile(".*".join(parts) + "/?", re.DOTALL)
+    return method, _PathPattern(_collapsed(path))
+
+
+class _PathPattern:
+    """A path in which each ``*`` stands for any text, also none and with slashes.
+
+    A path may end in one slash more than the pattern. Matching takes linear time, however many
+    ``*`` the pattern has: each part between two of them is searched once, after the part before
+    it. The first occurrence is always the right one, because it leaves the most text to the rest.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._first, *self._rest = path.rstrip("/").split(ANY)
+
+    def matches(self, path: str) -> bool:
+        """Whether the complete path matches."""
+        return self._matches(path) or (path.endswith("/") and self._matches(path[:-1]))
+
+    def _matches(self, path: str) -> bool:
+        if not self._rest:
+            return path == self._first
+        *inner, last = self._rest
+        if not path.startswith(self._first):
+            return False
+        at, end = len(self._first), len(path) - len(last)
+        for part in inner:
+            at = path.find(part, at, end)
+            if at < 0:
+                return False
+            at += len(part)
+        return at <= end and path.endswith(last)

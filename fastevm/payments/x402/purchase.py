@@ -112,8 +112,8 @@ def quoted(path: str) -> str:
 class Purchase(Struct):
     """A request with a payment. ``url`` is its public address, ``holder`` the id of the paywall.
 
-    ``required(reason, receipt)`` returns the 402. The caller must hold the lock of ``key`` while
-    `answer` runs.
+    ``required(reason, message, receipt)`` returns the 402. The caller must hold the lock of ``key``
+    while `answer` runs.
     """
 
     engine: Engine
@@ -126,7 +126,7 @@ class Purchase(Struct):
     key: str
     holder: str
     renewal: Renewal
-    required: Callable[[str, tuple[str, str] | None], Reply]
+    required: Callable[[str, str, tuple[str, str] | None], Reply]
 
     async def answer(self, run: Run) -> Reply:
         """Returns the answer. Raises Malformed or Unavailable."""
@@ -135,7 +135,7 @@ class Purchase(Struct):
         if grant is None:
             verified = await self.engine.verify(self.payment, self.offer)
             if not verified.valid:
-                return self._refused(verified.reason or "")
+                return self._refused(verified.reason or "", verified.message)
             made = self._grant()
             grant = await to_thread(self.grants.add, made)
             if grant is None:
@@ -171,7 +171,7 @@ class Purchase(Struct):
             verified = await self.engine.verify(self.payment, self.offer)
             if not verified.valid:
                 await to_thread(self.grants.drop, self.key, self.holder)
-                return self._refused(verified.reason or "")
+                return self._refused(verified.reason or "", verified.message)
         return await self._carry_on(mine, run)
 
     async def _given(self, grant: Grant, proved: int) -> Reply:
@@ -286,7 +286,8 @@ class Purchase(Struct):
                 return conflict(reason, f"{text}: ask the seller before you sign another")
         else:
             await to_thread(self.grants.drop, self.key, self.holder)
-        return self._refused(reason, (RECEIPTS[self.payment.version], receipt))
+        receipts = RECEIPTS[self.payment.version], receipt
+        return self._refused(reason, settled.message, receipts)
 
     async def _keep(self, grant: Grant, **changes: Any) -> Grant:
         """Stores a changed grant. Raises _Lost if another process has taken it over."""
@@ -298,7 +299,7 @@ class Purchase(Struct):
 
     # --- parts ------------------------------------------------------------------------------------
 
-    def _refused(self, reason: str, receipt: tuple[str, str] | None = None) -> Reply:
+    def _refused(self, reason: str, message: str, receipt: tuple[str, str] | None = None) -> Reply:
         """Returns the 402, or a 409 if the payment was settled before.
 
         A client that gets a 402 signs a new payment, so it would pay twice.
@@ -306,7 +307,7 @@ class Purchase(Struct):
         if reason in reasons.SPENT:
             text = "this payment was settled before, for another request; sign a new payment"
             return conflict(reason, text)
-        return self.required(reason, receipt)
+        return self.required(reason, message, receipt)
 
     def _grant(self) -> Grant:
         now = time.time()

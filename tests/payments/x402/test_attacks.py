@@ -461,7 +461,7 @@ def with_headers(request: bytes, headers: list[tuple[str, str]]) -> bytes:
 @pytest.mark.parametrize(
     "kinds",
     [["websocket"], ["WebSocket"], ["websocket", "x"], ["x", "websocket"], ["websocket", ""],
-     ["", "websocket"], ["h2c, websocket"], ["h2c"], ["x"], [""]],
+     ["", "websocket"], ["h2c, websocket"], ["h2c", "websocket"], ["h2c", ""], ["x"], [""]],
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("paid", [False, True])
@@ -479,6 +479,22 @@ async def test_every_upgrade_of_a_sold_path_is_refused_and_not_charged(
         status, answer = await exchange(port, request)
     assert status in (400, 403, 426), (status, answer)
     assert not shop.bodies and not till.nonces
+
+
+@pytest.mark.parametrize("offered", ["h2c", "H2C", "h2c, h2c"])
+@every_server
+async def test_an_offer_of_http2_is_an_ordinary_request(server: str, offered: str) -> None:
+    # as Java's HttpClient and curl --http2 send it
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": offered,
+             "HTTP2-Settings": "AAEAAEAAAAIAAAAAAAMAAAAAAAQBAAAAAAUAAEAAAAYABgAA"}  # fmt: skip
+    shop, till = Shop(), Till()
+    payment = header_of(Payer(b"\x05" * 32, {usdc(): FUNDS}).payload(OFFER), OFFER)
+    async with SERVERS[server](shop, wall("GET /weather", engine=till)) as port:
+        status, answer = await exchange(port, raw("GET", offer))
+        assert status == 402 and not shop.bodies, answer
+        status, answer = await exchange(port, raw("GET", {**offer, **payment}))
+        assert status == 200 and answer.endswith(b"secret weather, 0 bytes"), answer
+    assert len(till.nonces) == 1
 
 
 @pytest.mark.parametrize("paid", [False, True])

@@ -85,6 +85,21 @@ async def test_deadlines_count_from_the_request(town: Street) -> None:
     assert answer.status == 200, answer
 
 
+async def test_a_facilitator_sends_nothing_to_a_contract_that_does_not_exist(town: Street) -> None:
+    settler = town.settler()
+    facilitator = Facilitator([settler], [AuthCapture()])
+    await town.client.call("anvil_setCode", V1_1.escrow, "0x")
+    offer = offered(town, settler.account)
+    payment = town.payment(offer)
+    for answer in (
+        await facilitator.verify(payment, offer),
+        await facilitator.settle(payment, offer),
+    ):
+        assert answer.reason == "invalid_auth_capture_evm_simulation_failed"
+        assert answer.message == f"there is no contract at {V1_1.escrow} on chain {CHAIN_ID}"
+    assert settler.store.orders() == []
+
+
 def test_deadlines_of_one_s_own_are_not_taken() -> None:
     from fastevm.payments.x402 import Requirements
 

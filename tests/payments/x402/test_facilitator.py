@@ -1,11 +1,13 @@
 """Verifies and settles ``exact`` payments: once each, with the reasons that clients know."""
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments import NodeClient, NodeUnreachable, State, Vault
 from fastevm.payments.node import HttpTransport
 from fastevm.payments.x402 import (
@@ -17,7 +19,9 @@ from fastevm.payments.x402 import (
     Request,
     Requirements,
     Sale,
+    Settled,
     Unavailable,
+    Verified,
 )
 from fastevm.payments.x402.auth_capture import AuthCapture, dated
 from fastevm.payments.x402.chain_settler import DONE
@@ -28,6 +32,7 @@ from tests.max_wait import MAX_WAIT
 
 from ..test_lagging_nodes import Unindexed
 from .street import CHAIN_ID, PRICE, Street, now, read_payment, street
+from .test_attacks import header_of
 
 
 async def transfers(town: Street) -> list[Any]:
@@ -107,6 +112,91 @@ async def test_settling_again_and_at_once_sends_one_transaction(town: Street) ->
     assert {answer.reason for answer in strangers} == {"duplicate_settlement"}
     assert {answer.transaction for answer in strangers} == {later.transaction}
     assert await transfers(town) == [1]
+
+
+def with_settings(town: Street, change: str) -> ChainSettler:
+    """A facilitator's settler that accepts none of the payments of `Street.offer`."""
+    if change == "recipients":
+        return town.settler(recipients=frozenset([town.payer.address]))
+    settler = town.settler()
+    domain = replace(
+        town.token.domain,
+        **({"chain_id": 1} if change == "chain" else {"token": town.payer.address}),
+    )
+    return ChainSettler(
+        settler.node, town.open[-1], settler.vault, settler.signer,
+        [replace(town.token, domain=domain)], policy=settler.policy, rules=settler.rules,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("change", ["recipients", "tokens", "chain"])
+@pytest.mark.parametrize("mined", [False, True])
+async def test_a_facilitator_with_other_settings_answers_for_a_payment_that_was_sent(
+    town: Street, change: str, mined: bool
+) -> None:
+    offer = town.offer()
+    payment = town.payment(offer)
+    async with Facilitator([town.settler(settle_for=0.0, preconfirmed=False)]) as before:
+        assert (await before.settle(payment, offer, "mine")).pending
+        if mined:
+            await town.client.call("evm_mine")
+            async with asyncio.timeout(MAX_WAIT):
+                while not (await before.settle(payment, offer, "mine")).success:
+                    await asyncio.sleep(0.05)
+    facilitator = Facilitator([with_settings(town, change)])
+    assert (await facilitator.verify(payment, offer)).reason in SPENT
+    settled = await facilitator.settle(payment, offer, "mine")
+    stranger = await facilitator.settle(payment, offer, "theirs")
+    if change == "chain":  # it has no node to ask for the result
+        assert settled.reason in SPENT and "settings have changed" in settled.message
+    else:
+        assert settled.success and settled.transaction
+    assert stranger.reason in SPENT
+    new = town.payment(offer)
+    for refused in (await facilitator.verify(new, offer), await facilitator.settle(new, offer)):
+        assert refused.reason is not None and refused.reason not in SPENT
+    dear = replace(offer, amount=offer.amount + 1)
+    assert (await facilitator.settle(read_payment(dear, dict(payment.payload)), dear)).reason
+    assert await transfers(town) == [1]
+
+
+@dataclass
+class Remote:
+    """A facilitator of which the paywall does not know the settings."""
+
+    engine: Facilitator
+
+    async def verify(self, payment: Payment, offer: Requirements) -> Verified:
+        return await self.engine.verify(payment, offer)
+
+    async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
+        return await self.engine.settle(payment, offer, claim)
+
+
+@pytest.mark.parametrize("change", ["price", "recipients", "tokens", "chain"])
+async def test_a_payment_that_was_sent_gets_no_402_after_other_settings(
+    town: Street, change: str
+) -> None:
+    offer = town.offer()
+    payment = town.payment(offer)
+    async with Facilitator([town.settler(settle_for=0.0, preconfirmed=False)]) as before:
+        assert (await before.settle(payment, offer, "mine")).pending
+    now_sold = replace(offer, amount=2 * offer.amount) if change == "price" else offer
+    settler = town.settler() if change == "price" else with_settings(town, change)
+    engine = Remote(Facilitator([settler]))
+    wall = Paywall(engine, {"GET /weather": Sale([now_sold])})
+    headers = header_of(dict(payment.payload), offer)
+    asked = Request("GET", "/weather", "http://shop.example/weather",
+                    {name.lower(): value for name, value in headers.items()})  # fmt: skip
+
+    async def run() -> Reply:
+        raise AssertionError("the handler ran")
+
+    reply = await wall.handle(asked, run)
+    assert reply.status == 409 and b"sign" in reply.body, reply
+    new = header_of(town.buyer().payload(offer), offer)
+    asked = replace(asked, headers={name.lower(): value for name, value in new.items()})
+    assert (await wall.handle(asked, run)).status == 402
 
 
 async def test_a_caller_without_a_key_gets_one_success(town: Street) -> None:

@@ -1,7 +1,9 @@
 """No spelling of a sold path reaches its handler without payment, in any framework."""
 
 import asyncio
+import re
 from io import BytesIO
+from itertools import product
 from typing import Any
 from urllib.parse import quote
 
@@ -437,3 +439,26 @@ def test_the_first_route_that_matches_sets_the_price(root: str) -> None:
 async def test_one_price_in_two_routes_is_no_doubt() -> None:
     wall = Paywall(Till(), {"/a/*": Sale([OFFER]), "/b": Sale([OFFER])})
     assert wall.price_of(Request("GET", "/a/../b", "", {})) == Sale([OFFER])
+
+
+ROUTES = ["/a", "/", "/*", "/a*", "/a/*/b", "/a/*/b/*", "/*a*b*", "/a*a", "/a**b", "/a/*/", "/*/*"]
+PATHS = ["/" + "".join(word) for length in range(6) for word in product("ab/", repeat=length)]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_star_of_a_route_is_any_text(route: str) -> None:
+    """Compares the matching with that of a regular expression."""
+    wanted = re.compile(".*".join(map(re.escape, route.rstrip("/").split("*"))) + "/?", re.DOTALL)
+    wall = Paywall(Till(), {"GET " + route: Sale([OFFER])})
+    for path in PATHS:
+        read = re.sub("/{2,}", "/", path)
+        sold = wall.price_of(Request("GET", path, "", {})) is not None
+        assert sold == any(map(wanted.fullmatch, (read, "/" + read.strip("/")))), (route, path)
+
+
+def test_a_route_with_many_stars_is_matched_in_linear_time() -> None:
+    """A regular expression needs more than 10**60 steps for this path."""
+    wall = Paywall(Till(), {"GET /" + "*a" * 50 + "b": Sale([OFFER])})
+    for end, sold in (("", False), ("b", True), ("b/", True), ("c", False)):
+        path = "/" + "a" * 5_000 + end
+        assert (wall.price_of(Request("GET", path, "", {})) is not None) == sold

@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -20,6 +21,7 @@ from starlette.requests import Request as StarletteRequest
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments import InvalidTerms
 from fastevm.payments.x402 import (
     Facilitator,
@@ -27,12 +29,17 @@ from fastevm.payments.x402 import (
     LoopThread,
     NothingToPay,
     Payer,
+    Payment,
     PaymentMiddleware,
     PaymentPending,
     Paywall,
     RemoteFacilitator,
+    Reply,
+    Request,
+    Requirements,
     Sale,
     Settled,
+    Verified,
     WsgiPaymentMiddleware,
     application,
     payment_middleware,
@@ -41,8 +48,8 @@ from fastevm.payments.x402.messages import decode_header
 from tests.max_wait import MAX_WAIT
 
 from .servers import Elsewhere, Till
-from .street import PRICE, Served, Street
-from .test_attacks import OFFER
+from .street import FUNDS, PRICE, Served, Street, usdc
+from .test_attacks import OFFER, header_of
 
 
 class Shop:
@@ -329,3 +336,91 @@ def test_a_mistyped_method_of_a_route_is_refused(method: str) -> None:
     """It would leave the method that was meant free."""
     with pytest.raises(InvalidTerms, match="is not a standard HTTP method"):
         Paywall(Till(), {f"{method} /weather": Sale([OFFER])})
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"amount": 0}, "amount: expected at least 1 unit"),
+        ({"extra": {}}, "expected the name of the token's EIP-712 domain"),
+        ({"extra": {"name": "USDC"}}, "expected the version of the token's EIP-712 domain"),
+        ({"extra": {"name": "", "version": "2"}}, "expected the name"),
+        ({"extra": {"name": "USDC", "version": 2}}, "expected the version"),
+    ],
+)
+def test_an_offer_that_nobody_can_pay_is_refused(changes: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidTerms, match=text):
+        Sale([replace(OFFER, **changes)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"scheme": "exakt"}, "expected the scheme exact, found 'exakt': did you mean 'exact'?"),
+        ({"chain_id": 1}, "chain 1 is not served by the facilitator (served: 84532)"),
+        ({"asset": "0x" + "11" * 20}, "is not a token of the facilitator"),
+        ({"pay_to": "0x" + "22" * 20}, "is not a recipient that the facilitator allows"),
+        ({"extra": {"name": "USD", "version": "2"}}, "extra: expected 'USDC', found 'USD'"),
+    ],
+)
+async def test_an_offer_that_the_facilitator_does_not_accept_is_refused(
+    town: Street, changes: dict[str, Any], text: str
+) -> None:
+    facilitator = Facilitator([town.settler(recipients=frozenset([town.shop.address]))])
+    good = town.offer()
+    Paywall(facilitator, {"/weather": Sale([good])})
+    wrong = Sale([good, replace(good, **changes)])
+    with pytest.raises(InvalidTerms, match="routes: route 'GET /weather': ") as refused:
+        Paywall(facilitator, {"GET /weather": wrong})
+    assert text in str(refused.value), refused.value
+
+    async def price(request: Request) -> Sale:
+        return wrong
+
+    async def run() -> Reply:
+        raise AssertionError("the handler ran")
+
+    wall = Paywall(facilitator, {"/weather": price})
+    with pytest.raises(InvalidTerms, match="the sale of a price function: "):
+        await wall.handle(Request("GET", "/weather", "http://shop.example/weather", {}), run)
+
+
+async def test_a_remote_facilitator_is_not_asked_before_the_first_payment() -> None:
+    engine = RemoteFacilitator("http://127.0.0.1:9")
+    Paywall(engine, {"/weather": Sale([replace(OFFER, chain_id=1)])})
+    with pytest.raises(InvalidTerms, match="exact or auth-capture, found 'upto'"):
+        Paywall(engine, {"/weather": Sale([replace(OFFER, scheme="upto")])})
+
+
+@dataclass
+class Refusing(Till):
+    """A remote facilitator that refuses every payment, with a message of its own."""
+
+    async def verify(self, payment: Payment, offer: Requirements) -> Verified:
+        text = "chain 31337 is not served \x1b[31m" + "x" * 1_000
+        return Verified(payer=None, reason="invalid_network", message=text)
+
+
+@pytest.mark.parametrize("chain_id", [31_337, 84_532])
+async def test_a_402_says_why_and_where_the_offer_is(chain_id: int) -> None:
+    offer = replace(OFFER, chain_id=chain_id)
+    wall = Paywall(Refusing(), {"/weather": Sale([offer])})
+    paid = header_of(Payer(b"\x05" * 32, {usdc(): FUNDS}).payload(offer), offer)
+
+    async def run() -> Reply:
+        raise AssertionError("the handler ran")
+
+    for headers in ({}, {name.lower(): value for name, value in paid.items()}):
+        asked = Request("GET", "/weather", "http://shop.example/weather", headers)
+        reply = await wall.handle(asked, run)
+        body = json.loads(reply.body)
+        assert reply.status == 402 and body["error"]
+        if chain_id == 31_337:  # version 1 has no name for it
+            assert "accepts" not in body
+            assert "the offer is in the header PAYMENT-REQUIRED" in body["message"]
+        else:
+            assert body["x402Version"] == 1 and body["accepts"]
+        if headers:
+            assert body["error"] == "invalid_network"
+            assert body["message"].startswith("chain 31337 is not served \\x1b[31m")
+            assert len(body["message"]) < 700 and "\x1b" not in body["message"]
