@@ -86,6 +86,8 @@ REASONS: Final[dict[Reason, str]] = {
     Reason.OUT_OF_GAS: "the transaction ran out of gas",
     Reason.SIGNER_UNAVAILABLE: "the shop's signer does not answer",
     Reason.NO_COLLECTOR: "the shop's permit collector is not deployed",
+    Reason.NO_ESCROW: "the chain has no escrow that could hold the money",
+    Reason.NO_MULTICALL: "the chain has no Multicall3 contract, which this wallet needs",
     Reason.PERMIT_EARLY: "an earlier permit of the buyer has to be used first",
     Reason.PERMIT_TAKEN: "another order has a permit with the same number",
     Reason.UNDERPAID: "the buyer has sent too little",

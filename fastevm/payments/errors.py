@@ -79,6 +79,10 @@ class DuplicateOrder(PaymentError):
     """The order id belongs to other terms, or payer and nonce belong to another order."""
 
 
+class ExpiredOrder(DuplicateOrder):
+    """The order was drafted before with these terms, and its window ended before it was paid."""
+
+
 def _spelled(message: str, money: Any) -> str:
     """Formats the amounts of a message with a `tokens.Money`; without it, they stay units."""
     return message if money is None else str(money.spelled(message))
@@ -123,6 +127,13 @@ class SignerUnavailable(PaymentError):
 
 class WrongChain(PaymentError):
     """The node's chain id is not that of the merchant's token."""
+
+
+class OtherChain(WrongChain):
+    """The node's chain has the same id as that of the store, and another genesis block.
+
+    Development chains begin anew when they are restarted. Nothing was changed.
+    """
 
 
 class NodeBehind(PaymentError):

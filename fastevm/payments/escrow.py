@@ -181,11 +181,16 @@ def collecting_call(order: Order, signature: Signature) -> tuple[str, bytes]:
         if wrapped is None:
             return token, data
         return through_multicall(wrapped.factory, wrapped.call, token, data)
+    info, collector = PaymentInfo.from_json(order.annex), order.authorization.terms.recipient
+    return escrow_of(order), authorize_data(info, collector, signature.secret_bytes)
+
+
+def escrow_of(order: Order) -> str:
+    """Returns the escrow of a hold. Raises InvalidTerms if no known escrow has its collector."""
     collector = order.authorization.terms.recipient
     for deployment in (V1_1, V1_0):
         if deployment.erc3009_collector == collector:
-            info = PaymentInfo.from_json(order.annex)
-            return deployment.escrow, authorize_data(info, collector, signature.secret_bytes)
+            return deployment.escrow
     raise InvalidTerms(f"order {order.id}: {collector} is not a collector of a known escrow")
 
 

@@ -46,6 +46,7 @@ from fastevm.payments.escrow import (
 )
 from fastevm.payments.events import read_log
 from fastevm.payments.movements import (
+    ADMINISTRATION,
     Movement,
     MovementKind,
     MovementState,
@@ -70,7 +71,7 @@ CAPTURE_WITHIN: Final = 86_400  # seconds
 REFUND_WITHIN: Final = 30 * 86_400
 # Movements that this module updates. `Settler` finds the others by their transfers.
 MOST_SECONDS: Final = 2**47  # the escrow has times below 2**48
-OURS: Final = (MovementKind.PART, MovementKind.VOID)
+OURS: Final = (MovementKind.PART, MovementKind.VOID, *ADMINISTRATION.values())
 
 
 @checked
@@ -278,21 +279,20 @@ class Holds:
         data = call_data("approve(address,uint256)", spender, integer(units, "units"))
         # a retry within the same minute has the same key, so it does not approve again
         key = f"allowance/{spender}/{units}/{int(time.time()) // 60}"
-        await self.administer(key, token, data, spender, units)
+        await self.administer(MovementKind.ALLOWANCE, key, token, data, spender, units)
         sent = await to_thread(partial(self.store.submissions, movement=key))
         return sent[-1].transaction_hash if sent else ""
 
     async def administer(
-        self, key: str, to: str, data: bytes, subject: str, units: int = 0
+        self, kind: MovementKind, key: str, to: str, data: bytes, subject: str, units: int = 0
     ) -> Movement:
         """Sends a call that belongs to no order, once for each key, and waits for its block.
 
-        ``subject`` is the account that the call concerns. Raises MovementRefused if the call would
+        ``key`` begins as `ADMINISTRATION` says for the kind. ``subject`` is the account that the
+        call concerns. Raises MovementRefused if the call would
         revert.
         """
-        movement = Movement(
-            key=key, order_id="", kind=MovementKind.VOID, amount=units, recipient=subject
-        )
+        movement = Movement(key=key, order_id="", kind=kind, amount=units, recipient=subject)
         return await self._move(movement, to, data, lambda others: None, WAIT_SECONDS)
 
     async def _move(

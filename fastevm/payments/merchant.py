@@ -81,6 +81,7 @@ from fastevm.payments.errors import (
     AlreadyRefunded,
     CaptureRefused,
     DuplicateOrder,
+    ExpiredOrder,
     IllegalTransition,
     InvalidTerms,
     LimitReached,
@@ -94,7 +95,7 @@ from fastevm.payments.errors import (
     StaleOrder,
     UnknownOrder,
 )
-from fastevm.payments.escrow import ZERO, collecting_call
+from fastevm.payments.escrow import ZERO, collecting_call, escrow_of
 from fastevm.payments.events import ChainLog, Entry, Event, entries
 from fastevm.payments.holds import Holds, HoldTerms, same_order
 from fastevm.payments.memo_payments import received, sums_of
@@ -146,6 +147,10 @@ SignatureLike = Signature | str | bytes | bytearray | Sequence[int]
 ON_THE_WAY: Final = (
     State.CAPTURING, State.CAPTURED, State.PAID, State.AUTHORIZING, State.HELD,
 )  # fmt: skip
+ABSENT: Final = (
+    Reason.NO_TOKEN, Reason.NO_COLLECTOR, Reason.NO_ESCROW, Reason.NO_MULTICALL,
+)  # fmt: skip
+UNCAPTURED: Final = (State.DRAFTED, State.SIGNED, State.STORED)
 _BOOK: Final = (State.STORED, State.CAPTURING)
 
 
@@ -335,6 +340,7 @@ class Merchant(AsyncClosing):
         A second call with the same arguments returns the existing order in its current state, so
         that a checkout page can be reloaded. Raises DuplicateOrder if the id belongs to an order
         with other terms or another ``reference``; the text shows the differences. Raises
+        ExpiredOrder if it belongs to the same order, whose window has ended. Raises
         InvalidTerms, or LimitReached if ``value`` exceeds the policy's ``most_per_order``.
         """
         text(order_id, "order_id", longest=LONGEST_ID, least=1)
@@ -388,6 +394,20 @@ class Merchant(AsyncClosing):
             )
         self._authorizations = True
 
+    async def _check_escrow(self, order: Order) -> None:
+        """Raises InvalidTerms if the chain does not have the escrow of a hold."""
+        escrow = escrow_of(order)
+        try:
+            (code,) = await self.node.batch([("eth_getCode", [escrow, PENDING])])
+        except NodeUnreachable:
+            return  # a draft needs no node; `hold` does
+        if code == "0x":
+            chain_id = self.token.chain_id
+            raise InvalidTerms(
+                f"hold: chain {chain_id} has no escrow at {escrow}: draft without hold or, on a"
+                " development chain, deploy it with contracts.placing.place_escrow"
+            )
+
     async def _permit(self, kind: Kind, payer: str) -> Permit | None:
         """Starts the ledger of a new store at the current head, so that no later memo is missed.
 
@@ -420,7 +440,8 @@ class Merchant(AsyncClosing):
         if await self.node.call("eth_getCode", to, PENDING) == "0x":
             detail = f"the chain has no deployment proxy at {to}"
             raise MovementRefused(Reason.NO_COLLECTOR, detail)
-        await self.holds.administer(f"collector/{self.collector}", to, data, self.collector)
+        key = f"collector/{self.collector}"
+        await self.holds.administer(MovementKind.DEPLOYMENT, key, to, data, self.collector)
         return self.collector
 
     async def _add(self, order: Order, *, exact: bool = False) -> Order:
@@ -428,6 +449,8 @@ class Merchant(AsyncClosing):
         known = await self._drafted(order.id)
         if known is None:
             self._check_payable(order, exact=exact)
+            if order.annex:
+                await self._check_escrow(order)
             most, value = self.policy.most_per_order, order.authorization.terms.value
             if most is not None and value > most:
                 self.metrics.count("limit_refusals_total", limit="order")
@@ -443,7 +466,21 @@ class Merchant(AsyncClosing):
                 known = await self._drafted(order.id)
                 if known is None:  # payer and nonce belong to another order
                     raise
-        return same_order(known, order, exact=exact)
+        return self._unexpired(same_order(known, order, exact=exact))
+
+    def _unexpired(self, order: Order) -> Order:
+        """Returns an order that was drafted before. Raises ExpiredOrder if nobody can pay it now.
+
+        A transfer with a memo may have arrived in time and not be read yet.
+        """
+        end, now = order.authorization.terms.valid_before, int(self._clock())
+        late = order.state in UNCAPTURED and end <= now and not order.awaited
+        if late or order.state is State.EXPIRED:
+            raise ExpiredOrder(
+                f"order {order.id} has expired unpaid: it was valid before {end}, and it is {now}"
+                " (Unix seconds): draft again with another order_id"
+            )
+        return order
 
     def _check_payable(self, order: Order, *, exact: bool) -> None:
         """Raises InvalidTerms for a new order that can never bring in money."""
@@ -714,8 +751,9 @@ class Merchant(AsyncClosing):
         when the transaction is canonical, PAID at the merchant's depth. After ``timeout`` seconds,
         or if the capture fails, returns the order as it is: see its ``state`` and ``reason``.
 
-        Raises CaptureRefused if the preflight fails (``force`` submits anyway), IllegalTransition
-        if the order has ended or has no signature, LimitReached if the policy's limit of the day is
+        Raises CaptureRefused if the preflight fails (``force`` submits anyway, unless a contract
+        that the capture calls does not exist), IllegalTransition if the order has ended or has no
+        signature, LimitReached if the policy's limit of the day is
         reached. Raises InvalidTerms if the signer's account cannot capture the order, and for a
         MEMO order, which only its payer can pay (see `wait`).
         """
@@ -840,7 +878,8 @@ class Merchant(AsyncClosing):
             raise SignatureRefused(Reason.SIGNATURE_LENGTH, "no signature is stored")
         # does not check the payer's other orders: they may be many, and never block a capture
         (report,) = await self.preflight.check([order])
-        if not report.capturable and not force:
+        absent = report.verdict("domain").reason in ABSENT  # it would succeed and move nothing
+        if not report.capturable and (absent or not force):
             if report.reason is not None:
                 self.metrics.count("refusals_total", reason=report.reason.value)
             raise CaptureRefused(report)
@@ -1118,15 +1157,17 @@ class Merchant(AsyncClosing):
     async def reconcile(self) -> None:
         """Updates ledger and orders to the canonical head, and resends pending transactions.
 
-        Concurrent callers share one pass. Raises NodeUnreachable, NodeBehind, WrongChain,
-        ReorganisedMeanwhile or StoreError; the next pass then continues without loss.
+        Concurrent callers share one pass. Raises OtherChain if the node's chain was restarted.
+        Raises NodeUnreachable, NodeBehind, WrongChain, ReorganisedMeanwhile or StoreError; the next
+        pass then continues without loss.
         """
         await self.reconciler.reconcile()
 
     async def run(self) -> None:
         """Reconciles until cancelled: at every log of the subscription, and periodically.
 
-        Errors are logged and counted in ``metrics``; the next pass tries again.
+        Errors are logged and counted in ``metrics``; the next pass tries again. Raises OtherChain
+        if the node's chain was restarted.
         """
         await self.reconciler.run()
 

@@ -25,7 +25,8 @@ class MovementKind(Enum):
 
     PART pays a part of a hold to the merchant. VOID returns the rest of a hold to the payer. With
     RECLAIM the payer takes that rest himself. REFUND returns captured money. SWEEP sends income to
-    another account.
+    another account. ALLOWANCE lets a refund collector take money, and DEPLOYMENT deploys a permit
+    collector: these two move no money and belong to no order.
     """
 
     PART = "part"
@@ -33,6 +34,8 @@ class MovementKind(Enum):
     RECLAIM = "reclaim"
     REFUND = "refund"
     SWEEP = "sweep"
+    ALLOWANCE = "allowance"
+    DEPLOYMENT = "deployment"
 
     @property
     def purpose(self) -> Purpose:
@@ -46,7 +49,24 @@ _PURPOSES: Final = {
     MovementKind.RECLAIM: Purpose.RELEASE,
     MovementKind.REFUND: Purpose.REFUND,
     MovementKind.SWEEP: Purpose.SWEEP,
+    MovementKind.ALLOWANCE: Purpose.RELEASE,
+    MovementKind.DEPLOYMENT: Purpose.RELEASE,
 }
+ADMINISTRATION: Final = {  # by the start of a movement's key
+    "allowance/": MovementKind.ALLOWANCE, "collector/": MovementKind.DEPLOYMENT,
+}  # fmt: skip
+
+
+def kind_of(text: str, order_id: str, key: str) -> MovementKind:
+    """Returns the kind of a stored movement.
+
+    Earlier versions stored an allowance and a deployment as the void of no order.
+    """
+    kind = MovementKind(text)
+    if kind is MovementKind.VOID and not order_id:
+        starts = (found for start, found in ADMINISTRATION.items() if key.startswith(start))
+        return next(starts, kind)
+    return kind
 
 
 class MovementState(Enum):
@@ -154,7 +174,7 @@ def refund_key(order_id: str, refund_id: str | None, movements: Sequence[Movemen
 
 def check_key(key: str) -> None:
     """Raises InvalidTerms if a caller's key has the form of a key that this package makes."""
-    if _REFUND.search(key) or key.endswith("/void") or key.startswith(("collector/", "allowance/")):
+    if _REFUND.search(key) or key.endswith("/void") or key.startswith(tuple(ADMINISTRATION)):
         raise InvalidTerms(
             f"key: {key!r} has the form of the key of a refund, a void or an allowance: use another"
         )

@@ -25,9 +25,9 @@ from fastevm.payments.calls import (
     wallet_data,
 )
 from fastevm.payments.chain import FEE_CALLS, Quote, quote_of
-from fastevm.payments.erc6492 import unwrap, without_wrapper
+from fastevm.payments.erc6492 import MULTICALL, unwrap, without_wrapper
 from fastevm.payments.errors import NodeRefusal, NodeUnreachable
-from fastevm.payments.escrow import collecting_call
+from fastevm.payments.escrow import collecting_call, escrow_of
 from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.orders import Order
 from fastevm.payments.policy import Policy
@@ -269,7 +269,6 @@ class Preflight:
         if permit is not None:
             batch.ask(("consumed", order.id), *_call(token, permit_nonce_data(payer)))
             batch.ask(("allowance", order.id), *_call(token, allowance_data(payer, permit.spender)))
-            batch.ask(("collector", permit.spender), "eth_getCode", permit.spender, PENDING)
         elif order.authorization.kind is not Kind.MEMO:
             batch.ask(("consumed", order.id), *_call(token, state_data(payer, terms.nonce)))
 
@@ -282,6 +281,8 @@ class Preflight:
         batch.ask(("capture", order.id), "eth_call", request, PENDING)
 
     def _ask_capture(self, batch: Batch, order: Order, signature: Signature | None) -> None:
+        target = _needed(order, signature)[0]
+        batch.ask(("target", target), "eth_getCode", target, PENDING)
         if order.authorization.kind is Kind.MEMO:
             self._ask_transfer(batch, order)
         if signature is None:
@@ -333,6 +334,26 @@ def _usable(batch: Batch, order: Order) -> Verdict:
     if consumed > nonce:
         return Verdict("nonce", True, detail="somebody submitted the permit: its allowance counts")
     return Verdict("nonce", True)
+
+
+def _needed(order: Order, signature: Signature | None) -> tuple[str, Reason, str]:
+    """Returns the contract that a capture calls, and the reason and words if it is missing.
+
+    A call to an account without code succeeds and moves nothing.
+    """
+    authorization = order.authorization
+    if authorization.permit is not None:
+        spender = authorization.permit.spender
+        return spender, Reason.NO_COLLECTOR, f"permit collector at {spender}: deploy it"
+    chain_id = authorization.domain.chain_id
+    if order.annex:
+        escrow = escrow_of(order)
+        return escrow, Reason.NO_ESCROW, f"escrow at {escrow} on chain {chain_id}: holds need it"
+    if signature is not None and unwrap(signature.secret_bytes) is not None:
+        text = f"Multicall3 at {MULTICALL} on chain {chain_id}: undeployed wallets need it"
+        return MULTICALL, Reason.NO_MULTICALL, text
+    token = authorization.domain.token
+    return token, Reason.NO_TOKEN, f"contract at {token} on chain {chain_id}"
 
 
 def _call(to: str, data: bytes) -> tuple[str, dict[str, str], str]:
@@ -413,10 +434,9 @@ class _OrderChecks:
         if separator != domain.separator:
             detail = "name, version, chain id or address differ from the token's"
             return Verdict("domain", False, Reason.WRONG_DOMAIN, detail)
-        permit = self.authorization.permit
-        if permit is not None and not self.batch.output(("collector", permit.spender)):
-            detail = f"no permit collector at {permit.spender}: deploy it"
-            return Verdict("domain", False, Reason.NO_COLLECTOR, detail)
+        target, reason, words = _needed(self.order, self.signature)
+        if self.batch.output(("target", target)) == b"":
+            return Verdict("domain", False, reason, f"no {words}")
         return Verdict("domain", True)
 
     def _signature(self) -> Verdict:

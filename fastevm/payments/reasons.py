@@ -36,6 +36,8 @@ class Reason(Enum):
     OUT_OF_GAS = "out_of_gas"
     SIGNER_UNAVAILABLE = "signer_unavailable"
     NO_COLLECTOR = "no_permit_collector"
+    NO_ESCROW = "no_escrow"
+    NO_MULTICALL = "no_multicall"
     PERMIT_EARLY = "permit_nonce_not_reached"
     PERMIT_TAKEN = "permit_nonce_of_another_order"
     UNDERPAID = "underpaid"
@@ -66,6 +68,8 @@ _TRANSIENT: Final = frozenset(
         Reason.OUT_OF_GAS,
         Reason.SIGNER_UNAVAILABLE,
         Reason.NO_COLLECTOR,
+        Reason.NO_ESCROW,
+        Reason.NO_MULTICALL,
         Reason.PERMIT_EARLY,
         Reason.UNKNOWN,
     )

@@ -8,7 +8,7 @@ from fastevm.payments.authorization import Authorization, Domain, Kind, Permit, 
 from fastevm.payments.database import Row
 from fastevm.payments.errors import UnreadableRow
 from fastevm.payments.events import ChainLog, Event, LogKey
-from fastevm.payments.movements import Movement, MovementKind, MovementState
+from fastevm.payments.movements import Movement, MovementState, kind_of
 from fastevm.payments.orders import Order, Progress, Purpose, Settlement, Submission
 from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
 from fastevm.payments.reasons import Reason
@@ -136,7 +136,7 @@ def read_movement(row: Row) -> Movement:
         return Movement(
             key=row["key"],
             order_id=row["order_id"],
-            kind=MovementKind(row["kind"]),
+            kind=kind_of(row["kind"], row["order_id"], row["key"]),
             amount=int(row["amount"]),
             recipient=row["recipient"],
             state=MovementState(row["state"]),

@@ -5,12 +5,22 @@ from typing import Any
 
 import pytest
 
-from fastevm.payments import DuplicateOrder, HoldTerms, Kind, LimitReached, State
+from fastevm.payments import DuplicateOrder, ExpiredOrder, HoldTerms, Kind, LimitReached, State
+from fastevm.payments.authorization import DEFAULT_LIFETIME
+from fastevm.payments.contracts.placing import place_escrow
+from fastevm.payments.erc6492 import MULTICALL
+from fastevm.payments.escrow import V1_1
 
 from .market import VALUE, Market
 from .stores import BOTH
 
 STORES = BOTH
+STORE = "0x5701E05701E05701E05701e05701e05701E05701"  # of the escrow's tokens
+
+
+@pytest.fixture(autouse=True)
+async def escrow(still: Market) -> None:
+    await place_escrow(still.client(), V1_1, STORE, MULTICALL)
 
 
 async def test_a_reloaded_checkout_gets_the_same_order(still: Market) -> None:
@@ -82,3 +92,39 @@ async def test_another_reference_is_an_error_that_shows_both(
     with pytest.raises(DuplicateOrder, match=text):
         await draft(reference="a lamp")
     assert await merchant.order("order-1") == first
+
+
+@pytest.mark.parametrize("hold", [None, HoldTerms()])
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("reconciled", [False, True])
+async def test_an_expired_draft_is_an_error_that_says_so(
+    still: Market, hold: HoldTerms | None, signed: bool, reconciled: bool
+) -> None:
+    merchant, payer = still.merchant(), still.payer.address
+    order = await merchant.draft("order-1", payer, VALUE, hold=hold)
+    if signed:
+        await merchant.accept("order-1", still.signed(order))
+    still.warp(order.authorization.terms.valid_before - 1)
+    assert (await merchant.draft("order-1", payer, VALUE, hold=hold)).id == "order-1"
+    still.mine()
+    if reconciled:
+        await merchant.reconcile()
+        assert (await merchant.order("order-1")).state is State.EXPIRED
+    text = (
+        f"order order-1 has expired unpaid: it was valid before .* {still.now} .*another order_id"
+    )
+    with pytest.raises(ExpiredOrder, match=text):
+        await merchant.draft("order-1", payer, VALUE, hold=hold)
+    again = await merchant.draft("order-2", payer, VALUE, hold=hold)
+    assert again.authorization.terms.valid_before == still.now + DEFAULT_LIFETIME
+
+
+async def test_a_paid_order_is_drafted_again_after_its_window(still: Market) -> None:
+    merchant, payer = still.merchant(), still.payer.address
+    order = await merchant.draft("order-1", payer, VALUE)
+    await merchant.accept("order-1", still.signed(order))
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    await merchant.wait("order-1", State.PAID)
+    still.warp(order.authorization.terms.valid_before + 10)
+    assert (await merchant.draft("order-1", payer, VALUE)).paid

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from fastevm.payments import (
+    CaptureRefused,
     HoldTerms,
     InvalidTerms,
     LimitReached,
@@ -12,6 +13,7 @@ from fastevm.payments import (
     MovementRefused,
     MovementState,
     Order,
+    Reason,
     State,
 )
 from fastevm.payments.contracts.placing import place_escrow
@@ -150,3 +152,22 @@ async def test_captures_of_holds_count_in_the_limit_of_a_day(still: Market) -> N
     await merchant.capture("order-3", until=State.CAPTURING)
     with pytest.raises(LimitReached, match="captured today"):
         await merchant.holds.capture("order-1", 1, key="parcel 2", timeout=0)
+
+
+async def test_a_hold_without_its_escrow_is_refused(still: Market) -> None:
+    merchant, client = still.merchant(), still.client()
+    with pytest.raises(InvalidTerms, match=f"chain 31337 has no escrow at {V1_1.escrow}"):
+        await merchant.draft("order-1", still.payer.address, VALUE, hold=HoldTerms())
+    await place_escrow(client, V1_1, STORE, MULTICALL)
+    order = await merchant.draft("order-1", still.payer.address, VALUE, hold=HoldTerms())
+    await merchant.accept("order-1", still.signed(order))
+    await client.call("anvil_setCode", V1_1.escrow, "0x")
+    for force in (False, True):
+        with pytest.raises(CaptureRefused, match=f"no escrow at {V1_1.escrow}") as refused:
+            await merchant.capture("order-1", until=State.HELD, force=force)
+        assert refused.value.report.reason is Reason.NO_ESCROW
+    assert await merchant.submissions("order-1") == []
+    await place_escrow(client, V1_1, STORE, MULTICALL)
+    await merchant.hold("order-1", timeout=0)
+    still.mine()
+    assert (await merchant.hold("order-1", timeout=MAX_WAIT)).state is State.HELD
