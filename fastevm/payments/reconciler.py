@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from fastevm.core.primitives.replace import replace
 from fastevm.payments.chain import Chain, Head, head_of
-from fastevm.payments.errors import NodeUnreachable, PaymentError
+from fastevm.payments.errors import NodeUnreachable, OtherChain, PaymentError
 from fastevm.payments.metrics import Metrics
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import Order
@@ -69,8 +69,9 @@ class Reconciler:
     async def reconcile(self) -> None:
         """Runs one pass; concurrent callers share it.
 
-        Raises NodeUnreachable, NodeRefusal, NodeBehind, WrongChain, ReorganisedMeanwhile or
-        StoreError; the next pass then continues without loss.
+        Raises OtherChain if the node's chain was restarted. Raises NodeUnreachable, NodeRefusal,
+        NodeBehind, WrongChain, ReorganisedMeanwhile or StoreError; the next pass then continues
+        without loss.
         """
         if self._pass is None or self._pass.done():
             self._pass = asyncio.create_task(self._reconcile())
@@ -133,7 +134,8 @@ class Reconciler:
     async def run(self) -> None:
         """Reconciles until cancelled: at every log of the subscription, and periodically.
 
-        Errors are logged and counted; the next pass tries again, with exponential backoff.
+        Errors are logged and counted; the next pass tries again, with exponential backoff. Raises
+        OtherChain if the node's chain was restarted, because no later pass can succeed.
         """
         wake = asyncio.Event()
         streams: list[asyncio.Task[None]] = []
@@ -146,6 +148,8 @@ class Reconciler:
                         streams = await self._streams(wake)
                     await self.reconcile()
                     failures = 0
+                except OtherChain:
+                    raise
                 except Exception as error:  # the back end must keep running
                     failures += 1
                     self._failed(error)
@@ -196,6 +200,8 @@ class Reconciler:
         while True:
             try:
                 async for notification in self.node.subscribe("logs", wanted):
+                    if notification is None:  # a new connection, perhaps to a restarted node
+                        self.scanner.trusted = False
                     if notification is None or await self.scanner.apply_log(notification):
                         wake.set()
             except Exception as error:  # the next scan reads what was missed

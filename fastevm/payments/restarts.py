@@ -1,31 +1,35 @@
 """Recognises a node whose chain is not the one from which the store was filled."""
 
 from asyncio import to_thread
-from typing import Final
+from typing import NamedTuple
 
 from fastevm.payments.chain import Head, head_of
-from fastevm.payments.errors import NodeRefusal
+from fastevm.payments.errors import NodeRefusal, OtherChain
 from fastevm.payments.events import Checkpoint
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.node import NodeClient
+from fastevm.payments.scanner import RESTARTED
 from fastevm.payments.store import every_order
 
-RESTARTED: Final = (
-    "the chain was restarted, and the payments of this store are gone with the old one: pass a new"
-    " --store for the new chain, or --node of the old chain"
-)
+
+class Lost(NamedTuple):
+    """Why the store's chain is not the node's. Not ``certain`` if the node may only be behind."""
+
+    text: str
+    certain: bool
 
 
-async def other_chain(node: NodeClient, head: Head, points: list[Checkpoint]) -> str:
-    """Returns an error text if the store was filled from another chain than the node's, else "".
+async def other_chain(node: NodeClient, head: Head, points: list[Checkpoint]) -> Lost | None:
+    """Returns why the store was filled from another chain than the node's; None if it was not.
 
     ``points``: the blocks up to which the store was filled, newest first.
     """
     oldest, newest = points[-1], points[0]
     if head.number < oldest.number:
-        return (
+        return Lost(
             f"the node's chain ends at block {head.number}, before block {oldest.number}, the"
-            f" oldest that this store remembers: the node is not synchronised yet, or {RESTARTED}"
+            f" oldest that this store remembers: the node is not synchronised yet, or {RESTARTED}",
+            certain=False,
         )
     asked = [point for point in points if point.number <= head.number]
     blocks = await node.batch(
@@ -33,26 +37,33 @@ async def other_chain(node: NodeClient, head: Head, points: list[Checkpoint]) ->
     )
     hashes = [found.hash for block in blocks if (found := head_of(block)) is not None]
     if len(hashes) < len(asked) or {point.block_hash for point in asked} & set(hashes):
-        return ""
-    return (
+        return None
+    return Lost(
         f"block {asked[0].number} has another hash than when it was scanned, and so has every block"
-        f" down to {oldest.number} (last scan: block {newest.number}): {RESTARTED}"
+        f" down to {oldest.number} (last scan: block {newest.number}): {RESTARTED}",
+        certain=True,
     )
 
 
-async def lost_chain(merchant: Merchant) -> str:
-    """Returns an error text if the chain of the merchant's orders is gone, else "".
+async def lost_chain(merchant: Merchant) -> Lost | None:
+    """Returns why the chain of the merchant's orders is gone; None if the node has it.
 
-    Compares blocks as `other_chain` does. Before the first scan, only a missing token shows it.
+    Compares the genesis block, then blocks as `other_chain` does. Before the first scan, only a
+    missing token shows it.
     """
     points = await to_thread(merchant.store.checkpoints, merchant.scanner.scope)
+    try:
+        await merchant.scanner.check_chain()
+    except OtherChain as error:
+        return Lost(str(error), certain=True)
     token = merchant.token.token
     latest, code = await merchant.node.batch(
         [("eth_getBlockByNumber", ["latest", False]), ("eth_getCode", [token, "latest"])]
     )
     head = None if isinstance(latest, NodeRefusal) else head_of(latest)
-    if points and head is not None and (text := await other_chain(merchant.node, head, points)):
-        return text
+    if points and head is not None and (lost := await other_chain(merchant.node, head, points)):
+        return lost
     if code != "0x" or await to_thread(lambda: next(every_order(merchant.store), None)) is None:
-        return ""
-    return f"the node has no token at {token}: it is not synchronised yet, or {RESTARTED}"
+        return None
+    text = f"the node has no token at {token}: it is not synchronised yet, or {RESTARTED}"
+    return Lost(text, certain=False)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from fastevm.core.primitives.replace import replace
 from fastevm.payments.authorization import Domain
 from fastevm.payments.chain import Chain, Head, head_of
-from fastevm.payments.errors import NodeBehind, NodeRefusal, ReorganisedMeanwhile
+from fastevm.payments.errors import NodeBehind, NodeRefusal, OtherChain, ReorganisedMeanwhile
 from fastevm.payments.events import ChainLog, Checkpoint, Event, read_log
 from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.states import State
@@ -36,6 +36,10 @@ OPEN_STATES: Final = (
 )  # fmt: skip
 SPENT_STATES: Final = (State.CANCELLED, State.FAILED, State.VOIDED)
 RECEIPT: Final = "eth_getTransactionReceipt"
+RESTARTED: Final = (
+    "the chain was restarted, and the payments of this store are gone with the old one: pass a new"
+    " --store for the new chain, or --node of the old chain"
+)
 POINTS: Final = 4  # newest checkpoints that every pass asks for again
 
 
@@ -60,6 +64,8 @@ class Scanner:
         self.chain = chain
         self.deep: Head | None = None  # newest block at the policy's depth, as last seen
         self.behind = 0  # blocks by which the node was behind at the last poll
+        # Whether the node's chain is that of the store; False after a start or a lost connection.
+        self.trusted = False
         self._begun = False
         self._logged = -1  # newest scanned block for which a lag of the node was logged
 
@@ -67,6 +73,11 @@ class Scanner:
     def scope(self) -> str:
         """The key of this scanner's checkpoints in the store."""
         return f"{self.token.chain_id}/{self.token.token}/{self.recipient}"
+
+    @property
+    def origin(self) -> str:
+        """The key under which the store has the genesis block of its chain, as a checkpoint."""
+        return f"genesis/{self.scope}"
 
     # --- scanning ---------------------------------------------------------------------------------
 
@@ -93,11 +104,16 @@ class Scanner:
         head = head or _known(await self.node.call("eth_getBlockByNumber", "latest", False))
         self.chain.look(head, time.monotonic())
         points = await to_thread(self.store.checkpoints, self.scope)
-        if self._is_behind(head, points):
+        behind = self._is_behind(head, points)
+        if behind or not self.trusted:
+            await self._trust(points)
+        if behind:
             return []
         if points and points[0] == head.point and self.deep is not None:
             return []
         known, gone = await self._common(points, answers)
+        if gone:
+            await self._trust(points)
         first = self._first(head, known, points)
         width = self.chain.policy.range_blocks
         dead: list[str] = []
@@ -153,11 +169,43 @@ class Scanner:
         begin = (head.number if newest is None else newest.number) - policy.overlap + 1
         return max(0 if policy.first_block is None else policy.first_block, begin)
 
+    async def check_chain(self) -> Head | None:
+        """Returns the node's genesis block if the store has none yet and the node shows it.
+
+        Raises OtherChain if it differs from that in the store. A restarted development chain
+        soon has blocks at all heights that the store knows, so only a hash shows that it is another
+        chain.
+        """
+        answer = (await self.node.batch([("eth_getBlockByNumber", ["0x0", False])]))[0]
+        genesis = None if isinstance(answer, NodeRefusal) else head_of(answer)
+        known = await to_thread(self.store.checkpoints, self.origin)
+        if genesis is not None and known and genesis.hash != known[0].block_hash:
+            raise OtherChain(
+                f"the node's genesis block is {genesis.hash}, that of this store's chain was"
+                f" {known[0].block_hash}: {RESTARTED}"
+            )
+        return None if known else genesis
+
+    async def _trust(self, points: Sequence[Checkpoint]) -> None:
+        """Raises OtherChain as `check_chain` does. Remembers the genesis block of a new store.
+
+        The genesis block of an older version's store is remembered if the newest of its checkpoints
+        ``points`` is canonical.
+        """
+        genesis = await self.check_chain()
+        if genesis is not None:
+            asked = [("eth_getBlockByNumber", [hex(point.number), False]) for point in points[:1]]
+            found = await self.node.batch(asked) if asked else []
+            if all(isinstance(block, dict) and _same(block, points[0]) for block in found):
+                await to_thread(self.store.check, self.origin, genesis.point)
+        self.trusted = True
+
     async def begin(self, head: Head) -> None:
         """Stores the first checkpoint of a new store, so that no later block is missed."""
         if self._begun or self.chain.policy.first_block is not None:
             return
         if not await to_thread(self.store.checkpoints, self.scope):
+            await self._trust(())
             await to_thread(self.store.check, self.scope, head.point)
         self._begun = True
 
@@ -333,9 +381,10 @@ class Scanner:
         """Applies one log of a subscription. Returns whether a scan is needed.
 
         A new log is stored with all logs of its transaction. A removed log is left to the scan: the
-        answer of one node is not enough to undo a payment.
+        answer of one node is not enough to undo a payment. So is every log until a scan has checked
+        the chain.
         """
-        if raw.get("removed"):
+        if raw.get("removed") or not self.trusted:
             return True
         try:
             logs = await self._whole([raw])

@@ -10,13 +10,17 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fastevm.payments import InvalidTerms, Kind, Merchant, NodeClient, Order, State
+from fastevm.bench.node.launch import server_of
+from fastevm.node import Mining, dev_node
+from fastevm.payments import InvalidTerms, Kind, Merchant, NodeClient, Order, OtherChain, State
 from fastevm.payments.chain import head_of
 from fastevm.payments.commands import serve
 from fastevm.payments.node import HttpTransport
+from fastevm.rpc.transport.server import Server
 from tests.max_wait import MAX_WAIT
 
-from .market import VALUE, Market
+from .command import command_of
+from .market import CHAIN_ID, VALUE, Market
 
 
 class Odd(HttpTransport):
@@ -214,3 +218,60 @@ async def test_a_nonce_that_was_burned_on_less_fails_the_order(still: Market) ->
     less = still.terms(nonce=order.authorization.terms.nonce, value=1)
     still.take(less, still.stranger, kind=Kind.TRANSFER)
     assert (await merchant.capture("order-1", timeout=MAX_WAIT)).state is State.FAILED
+
+
+async def restarted(market: Market, blocks: int) -> Server:
+    """Replaces the node by one with a new chain, at the same address, as a restart does."""
+    port = int(market.server.urls[0].rsplit(":", 1)[1])
+    await market.server.stop()
+    other = dev_node(chain_id=CHAIN_ID, mining=Mining.MANUAL)
+    other.mine(blocks)
+    server = server_of(other, "preconf", port=port, threads=2)
+    await server.start()
+    return server
+
+
+@pytest.mark.parametrize("feed", [False, True])
+@pytest.mark.parametrize("blocks", [0, 1, 60])
+async def test_a_chain_that_was_restarted_stops_the_reconciliation(
+    still: Market, feed: bool, blocks: int
+) -> None:
+    merchant = still.merchant(scan_every=0.02, feed=feed)
+    before = await paid_once(still, merchant)
+    points = merchant.store.checkpoints(merchant.scanner.scope)
+    task = asyncio.create_task(merchant.run())
+    await until(lambda: merchant.metrics.value("passes_total") > 1)
+    server = await restarted(still, blocks)
+    try:
+        async with asyncio.timeout(MAX_WAIT):
+            with pytest.raises(OtherChain, match=r"the chain was restarted.*pass a new --store"):
+                await task
+    finally:
+        await server.stop()
+    assert merchant.store.order("order-1") == before
+    assert len(await merchant.ledger()) == 1, "the books are those of the old chain"
+    assert merchant.store.checkpoints(merchant.scanner.scope)[: len(points)] == points
+
+
+async def paid_once(market: Market, merchant: Merchant) -> Order:
+    await market.stored(merchant)
+    await merchant.capture("order-1", until=State.CAPTURING)
+    market.mine()
+    return await merchant.wait("order-1", State.PAID, MAX_WAIT)
+
+
+@pytest.mark.parametrize("blocks", [1, 60])
+async def test_the_program_does_not_start_on_a_restarted_chain(
+    still: Market, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], blocks: int
+) -> None:
+    merchant = still.merchant()
+    await paid_once(still, merchant)
+    pay = command_of(still, monkeypatch, capsys)
+    server = await restarted(still, blocks)
+    try:
+        async with asyncio.timeout(MAX_WAIT):
+            code, output = await pay("run", "--metrics", "0")
+    finally:
+        await server.stop()
+    assert code == 2 and "--node: the node's genesis block is 0x" in output, output
+    assert "the chain was restarted" in output and "pass a new --store" in output

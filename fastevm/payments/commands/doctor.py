@@ -35,7 +35,7 @@ from fastevm.payments.merchant import Merchant
 from fastevm.payments.node import NodeClient
 from fastevm.payments.outbox import DeliveryState
 from fastevm.payments.policy import Policy
-from fastevm.payments.restarts import other_chain
+from fastevm.payments.restarts import lost_chain
 from fastevm.payments.signer import KeySigner
 from fastevm.payments.store import Store, every_order
 from fastevm.payments.store_key import OPEN, SAMPLE, WRONG_KEY, holds_key, opens
@@ -194,10 +194,8 @@ async def _chain_id(found: list[Finding], node: NodeClient, shop: str) -> int | 
     return chain_id
 
 
-async def _head(
-    node: NodeClient, chain: Chain, points: list[Checkpoint] | None = None
-) -> list[Finding]:
-    """Whether the node is up to date; ``points``: the store's checkpoints, newest first."""
+async def _head(node: NodeClient, chain: Chain, merchant: Merchant | None = None) -> list[Finding]:
+    """Whether the node is up to date, and on the chain of the merchant's orders."""
     try:
         head = head_of(await node.call("eth_getBlockByNumber", "latest", False))
         call = None if head is None else chain.pace_call(head)
@@ -207,12 +205,15 @@ async def _head(
         return [Finding("node", False, str(error))]
     if head is None:
         return [Finding("node", False, "no latest block")]
-    try:
-        other = await other_chain(node, head, points) if points else ""
-    except PaymentError as error:
-        return [Finding("node", False, str(error))]
-    if other:
-        return [Finding("chain", False, other)]
+    points: list[Checkpoint] = []
+    if merchant is not None:
+        points = await to_thread(merchant.store.checkpoints, merchant.scanner.scope)
+        try:
+            lost = await lost_chain(merchant)
+        except PaymentError as error:
+            return [Finding("node", False, str(error))]
+        if lost is not None:
+            return [Finding("chain", False, lost.text)]
     behind = max(0, points[0].number - head.number) if points else 0
     age, pace = time.time() - head.timestamp, chain.block_seconds
     fresh = age <= LATE_BLOCKS * pace + CLOCK_SECONDS
@@ -286,8 +287,7 @@ async def _shop(
     )
     found = [] if signer is None else [await to_thread(_can_capture, merchant)]
     if chain_id is not None:
-        points = await to_thread(store.checkpoints, merchant.scanner.scope)
-        found += await _head(node, merchant.chain, points)
+        found += await _head(node, merchant.chain, merchant)
         try:
             found += await _contracts(arguments, merchant)
         except PaymentError as error:

@@ -2,14 +2,13 @@
 
 import argparse
 import asyncio
-import contextlib
 import logging
 from typing import Final
 
 from aiohttp import web
 
 from fastevm.payments.commands.shared import add_node, listen, merchant_of
-from fastevm.payments.errors import InvalidTerms, PaymentError
+from fastevm.payments.errors import InvalidTerms, OtherChain, PaymentError
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.restarts import lost_chain
 from fastevm.payments.webhooks import Sender
@@ -45,13 +44,25 @@ def run(arguments: argparse.Namespace) -> int:
 
     async def serve() -> None:
         async with merchant_of(arguments, create=arguments.shop is not None) as merchant:
-            with contextlib.suppress(PaymentError):  # `_serve` reports it
-                if lost := await lost_chain(merchant):  # goes on: the node may be behind
-                    log.warning("%s: %s", merchant.shop, lost)
+            try:
+                lost = await lost_chain(merchant)
+            except PaymentError:  # `_serve` reports it
+                lost = None
+            if lost is not None and lost.certain:
+                raise InvalidTerms(f"--node: {lost.text}")
+            if lost is not None:
+                log.warning("%s: %s", merchant.shop, lost.text)
             await _serve(merchant, arguments)
 
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         asyncio.run(serve())
+    except KeyboardInterrupt:
+        pass
+    except ExceptionGroup as group:
+        for error in group.exceptions:
+            if isinstance(error, OtherChain):
+                raise InvalidTerms(f"--node: {error}") from None
+        raise
     return 0
 
 

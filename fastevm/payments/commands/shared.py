@@ -365,7 +365,7 @@ def acting(
     async def run() -> tuple[str, bool]:
         async with merchant_of(arguments, create=create) as merchant:
             if lost := await lost_chain(merchant):
-                raise InvalidTerms(f"--node: {lost}")
+                raise InvalidTerms(f"--node: {lost.text}")
             try:
                 text, done = await act(merchant)
             except PaymentError as error:
