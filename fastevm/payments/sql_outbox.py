@@ -10,6 +10,7 @@ from fastevm.payments.orders import PAGE
 from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
 from fastevm.payments.rows import read_delivery, read_endpoint, read_notice
 from fastevm.payments.sql_orders import SqlOrders
+from fastevm.payments.unit_of_work import UnitOfWork
 
 _WITH_NOTICE: Final = (
     "SELECT events.*, deliveries.endpoint, deliveries.state AS delivery_state, deliveries.due,"
@@ -160,13 +161,7 @@ class SqlOutbox(SqlOrders):
         now = time.time()
         most = self.newest_notice() if last is None else last
         with self.unit() as unit:
-            rows = unit.rows(
-                "SELECT disabled FROM endpoints WHERE shop = ? AND id = ?", self.shop, endpoint
-            )
-            if not rows:
-                raise UnknownOrder(f"no endpoint has the id {endpoint!r}")
-            if rows[0]["disabled"]:
-                raise InvalidTerms(f"endpoint: {endpoint!r} is disabled: enable it first")
+            self._check_enabled(unit, endpoint)
             unit.execute(
                 "DELETE FROM deliveries WHERE shop = ? AND endpoint = ? AND event BETWEEN ? AND ?",
                 self.shop, endpoint, first, most,
@@ -180,6 +175,29 @@ class SqlOutbox(SqlOrders):
             ).rowcount  # fmt: skip
             unit.connection.notify(self.shop)
             return count
+
+    def hasten(self, endpoint: str) -> int:
+        """Makes all pending deliveries of an endpoint due now. Returns how many.
+
+        Raises UnknownOrder for an unknown endpoint, InvalidTerms if the endpoint is disabled.
+        """
+        with self.unit() as unit:
+            self._check_enabled(unit, endpoint)
+            count: int = unit.execute(
+                "UPDATE deliveries SET due = ? WHERE shop = ? AND endpoint = ? AND state = ?",
+                time.time(), self.shop, endpoint, DeliveryState.WAITING.value,
+            ).rowcount  # fmt: skip
+            unit.connection.notify(self.shop)
+            return count
+
+    def _check_enabled(self, unit: UnitOfWork, endpoint: str) -> None:
+        rows = unit.rows(
+            "SELECT disabled FROM endpoints WHERE shop = ? AND id = ?", self.shop, endpoint
+        )
+        if not rows:
+            raise UnknownOrder(f"no endpoint has the id {endpoint!r}")
+        if rows[0]["disabled"]:
+            raise InvalidTerms(f"endpoint: {endpoint!r} is disabled: enable it first")
 
     def backlog(self) -> tuple[int, float]:
         """Returns the number of pending deliveries, and the Unix time of their oldest notice.

@@ -452,6 +452,13 @@ class OutboxStore(Protocol):
         """
         ...
 
+    def hasten(self, endpoint: str) -> int:
+        """Makes all pending deliveries of an endpoint due now. Returns how many.
+
+        Raises UnknownOrder for an unknown endpoint, InvalidTerms if the endpoint is disabled.
+        """
+        ...
+
     def backlog(self) -> tuple[int, float]:
         """Returns the number of pending deliveries, and the Unix time of their oldest notice.
 

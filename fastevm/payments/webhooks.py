@@ -34,6 +34,7 @@ from fastevm.payments.store import OutboxStore, Store
 from fastevm.payments.store_key import check_key
 from fastevm.payments.vault import Vault
 from fastevm.rpc_client.asynchronous import reason_of
+from fastevm.rpc_client.messages import shown_address
 
 log: Final = logging.getLogger(__name__)
 
@@ -51,6 +52,15 @@ JITTER: Final = 0.2
 GIVE_UP_AFTER: Final = 5 * 86_400.0  # seconds of failure until an endpoint is disabled
 SLOW_DOWN: Final = (429, 502, 503, 504)
 LONGEST_RETRY_AFTER: Final = 3_600.0
+GONE: Final = 410  # the endpoint wants no more messages
+TEST: Final = "webhook.test"  # type of a test message
+REDIRECT: Final = "redirects are not followed: add the endpoint with the final URL"
+HINTS: Final = {  # the usual cause of a status
+    401: "does the receiver have the secret that --add or --rotate printed?",
+    403: "does the receiver have the secret that --add or --rotate printed?",
+    404: "is the path of the URL right?",
+    405: "the receiver must accept POST",
+}
 NOT_PUBLIC_WHY: Final = "its address is not public"
 UNDECRYPTABLE: Final = "its secret cannot be decrypted: add its key to the ring, or rotate it"
 NOT_PUBLIC: Final = (
@@ -159,9 +169,22 @@ class Attempt(NamedTuple):
     retry_after: float | None = None  # seconds
 
     @property
+    def ok(self) -> bool:
+        """Whether the endpoint has accepted the message."""
+        return 200 <= self.status < 300
+
+    @property
     def text(self) -> str:
         """The status, or why there is none."""
         return str(self.status) if self.status else self.why
+
+    @property
+    def shown(self) -> str:
+        """The same for people, with the usual cause of some statuses."""
+        if not self.status:
+            return NOT_PUBLIC if self.why == NOT_PUBLIC_WHY else self.why
+        hint = HINTS.get(self.status, REDIRECT if 300 <= self.status < 400 else "")
+        return f"status {self.status} ({hint})" if hint else f"status {self.status}"
 
 
 class Sender:
@@ -217,44 +240,75 @@ class Sender:
             *(self._deliver(delivery, endpoints.get(delivery.endpoint)) for delivery in found),
             return_exceptions=True,
         )
+        failures: dict[str, list[str]] = {}
+        for delivery, result in zip(found, results, strict=True):
+            if isinstance(result, str):
+                failures.setdefault(delivery.endpoint, []).append(result)
+        for endpoint, (first, *others) in failures.items():
+            more = f" (and {len(others)} more of this pass)" if others else ""
+            target = shown_address(endpoints[endpoint].url)
+            log.warning("webhook endpoint %s at %s: %s%s", endpoint, target, first, more)
         for result in results:  # after all were tried
             if isinstance(result, BaseException):
                 raise result
         return len(found)
 
-    async def _deliver(self, delivery: Delivery, endpoint: Endpoint | None) -> None:
+    async def test(self, name: str) -> Attempt:
+        """Posts a signed message of type ``webhook.test`` to an endpoint; returns the result.
+
+        The message belongs to no order, and is not repeated if it fails. Raises UnknownOrder for an
+        unknown endpoint.
+        """
+        known = {endpoint.id: endpoint for endpoint in await to_thread(self.store.endpoints)}
+        if name not in known:
+            raise UnknownOrder(f"no endpoint has the id {name!r}")
+        notice = Notice(
+            number=0, shop=known[name].shop, order_id="", sequence=0, type=TEST,
+            at=self._clock(), data={"order": ""},
+        )  # fmt: skip
+        # each test has another id, so that no receiver ignores it
+        return await self._post(notice, known[name], f"test_{secrets.token_hex(8)}")
+
+    async def _deliver(self, delivery: Delivery, endpoint: Endpoint | None) -> str | None:
+        """Makes one attempt. Returns what to log if it failed."""
         if endpoint is None or endpoint.disabled:  # disabled after the delivery was claimed
             await to_thread(self.store.delivered, delivery, DeliveryState.WAITING, "disabled")
-            return
+            return None
         result = await self._post(delivery.notice, endpoint)
-        outcome = "delivered" if 200 <= result.status < 300 else "failed"
-        self.metrics.count("webhooks_total", outcome=outcome)
-        if outcome == "delivered":
+        self.metrics.count("webhooks_total", outcome="delivered" if result.ok else "failed")
+        if result.ok:
             await to_thread(self._arrived, delivery, endpoint, result.status)
-        elif result.status == 410:
-            log.warning("endpoint %s answered 410 Gone: disabled", endpoint.id)
+            return None
+        if result.status == GONE:
             await to_thread(self.store.change_endpoint, endpoint.id, disabled=True)
             await to_thread(self.store.delivered, delivery, DeliveryState.WAITING, result.text)
-        else:
-            await to_thread(self._failed, delivery, endpoint, result)
+            return f"it answered 410 Gone and is disabled: --enable {endpoint.id} enables it again"
+        return await to_thread(self._failed, delivery, endpoint, result)
 
     def _arrived(self, delivery: Delivery, endpoint: Endpoint, status: int) -> None:
         self.store.delivered(delivery, DeliveryState.DONE, str(status))
         if endpoint.failing_since is not None:
             self.store.change_endpoint(endpoint.id, failing_since=None)
 
-    def _failed(self, delivery: Delivery, endpoint: Endpoint, result: Attempt) -> None:
+    def _failed(self, delivery: Delivery, endpoint: Endpoint, result: Attempt) -> str:
+        """Schedules the next attempt. Returns what to log."""
         now = self._clock()
         wait = self.schedule[min(delivery.attempts, len(self.schedule)) - 1]
         wait *= 1 + JITTER * random.random()
         if result.retry_after is not None:
             wait = max(wait, min(result.retry_after, LONGEST_RETRY_AFTER))
         self.store.delivered(delivery, DeliveryState.WAITING, result.text, now + wait)
+        notice = delivery.notice
+        text = (
+            f"attempt {delivery.attempts} to deliver {notice.id} ({notice.type}) failed:"
+            f" {result.shown}; next attempt in {wait:.0f} s"
+        )
         if endpoint.failing_since is None:
             self.store.change_endpoint(endpoint.id, failing_since=now)
         elif now - endpoint.failing_since > GIVE_UP_AFTER:
-            log.error("endpoint %s failed for days: disabled", endpoint.id)
             self.store.change_endpoint(endpoint.id, disabled=True)
+            return f"{text}; it has failed for days and is disabled"
+        return f"{text}, or now with --retry {endpoint.id}"
 
     def _secrets(self, endpoint: Endpoint) -> list[str]:
         """Returns the secret and, if it can be decrypted, the previous secret.
@@ -267,19 +321,20 @@ class Sender:
                 found.append(self.vault.open(endpoint.previous, endpoint.seal_context).decode())
         return found
 
-    async def _post(self, notice: Notice, endpoint: Endpoint) -> Attempt:
+    async def _post(self, notice: Notice, endpoint: Endpoint, message_id: str = "") -> Attempt:
         """Posts a notice. Returns the result, also if the request fails or is not made."""
+        message_id = message_id or notice.id
         body, timestamp = body_of(notice), int(self._clock())
         try:
             parts = [
-                signature(secret, notice.id, timestamp, body) for secret in self._secrets(endpoint)
+                signature(secret, message_id, timestamp, body) for secret in self._secrets(endpoint)
             ]
         except VaultError as error:
-            log.error("endpoint %s: its secret cannot be decrypted: %s", endpoint.id, error)
+            log.error("webhook endpoint %s: its secret cannot be decrypted: %s", endpoint.id, error)
             return Attempt(why=UNDECRYPTABLE)
         headers = {
             "content-type": "application/json",
-            "webhook-id": notice.id,
+            "webhook-id": message_id,
             "webhook-timestamp": str(timestamp),
             "webhook-signature": " ".join(parts),
         }
@@ -293,9 +348,7 @@ class Sender:
                 return Attempt(response.status, retry_after=_retry_after(response))
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             if _is_refused(error):
-                log.warning("endpoint %s: %s", endpoint.id, NOT_PUBLIC)
                 return Attempt(why=NOT_PUBLIC_WHY)
-            log.info("endpoint %s: %s", endpoint.id, type(error).__name__)
             return Attempt(why=_why(error))
 
     def _connected(self) -> aiohttp.ClientSession:

@@ -17,6 +17,7 @@ from fastevm.payments import (
     MovementKind,
     State,
     Trigger,
+    UnknownOrder,
     Vault,
 )
 from fastevm.payments.outbox import DRAFTED, MOVEMENT_TYPES, RECEIVED, TYPES
@@ -276,7 +277,7 @@ async def test_private_addresses_are_not_called(
     sender = Sender(merchant.store, VAULT, schedule=(60.0,))
     await emptied(sender)
     assert receiver.got == []
-    assert "endpoint 0: its address is not public; 'fastevm pay run --private'" in caplog.text
+    assert "its address is not public; 'fastevm pay run --private'" in caplog.text
     for wrong in ("ftp://host/x", "/hook", "", "http://"):
         with pytest.raises(InvalidTerms):
             add_endpoint(merchant.store, VAULT, "wrong", wrong)
@@ -301,6 +302,85 @@ async def test_a_secret_that_cannot_be_decrypted_stops_no_other_endpoint(
     first, *_ = store.deliveries("bad", DeliveryState.WAITING)
     assert (first.attempts, first.status) == (1, UNDECRYPTABLE)
     assert "endpoint bad: its secret cannot be decrypted" in caplog.text
+    await sender.close()
+
+
+async def test_each_failed_delivery_is_logged_with_target_reason_and_next_attempt(
+    still: Market, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    merchant = still.merchant()
+    url = receiver.url.replace("/hook", "/hook?key=secret-path")
+    add_endpoint(merchant.store, VAULT, "shop", url)
+    await merchant.draft("order-1", still.payer.address, 1)
+    sender = Sender(merchant.store, VAULT, private=True, schedule=(60.0,))
+    for status, cause in ((401, "--add or --rotate printed"), (500, ""), (302, "final URL")):
+        caplog.clear()
+        receiver.answers = [status]
+        assert merchant.store.hasten("shop") == 1
+        assert await sender.once() == 1
+        (line,) = [
+            record.getMessage() for record in caplog.records if record.levelname == "WARNING"
+        ]
+        assert f"webhook endpoint shop at {receiver.url.removesuffix('/hook')}: attempt" in line
+        assert "evt_1 (payment.drafted) failed: status" in line and cause in line, line
+        assert f"status {status}" in line and "next attempt in " in line and "--retry shop" in line
+        assert "secret" not in line.replace("have the secret that", "")
+    await sender.close()
+
+
+async def test_an_endpoint_of_which_many_deliveries_fail_is_logged_once_a_pass(
+    still: Market, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    merchant = still.merchant()
+    add_endpoint(merchant.store, VAULT, "shop", receiver.url)
+    for number in range(5):
+        await merchant.draft(f"order-{number}", still.payer.address, 1)
+    receiver.answers = [500] * 5
+    sender = Sender(merchant.store, VAULT, private=True, schedule=(60.0,))
+    assert await sender.once() == 5
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert line.endswith("(and 4 more of this pass)")
+    await sender.close()
+
+
+async def test_waiting_messages_are_delivered_when_the_operator_asks(
+    still: Market, receiver: Receiver
+) -> None:
+    merchant = still.merchant()
+    add_endpoint(merchant.store, VAULT, "shop", receiver.url)
+    await paid(still, merchant, "order-1")
+    sender = Sender(merchant.store, VAULT, private=True, schedule=(3_600.0,))
+    receiver.answers = [401]
+    await emptied(sender)
+    assert receiver.got == []
+    assert merchant.store.hasten("shop") == len(LIFE)
+    await emptied(sender)
+    assert receiver.types("order-1") == LIFE
+    assert merchant.store.hasten("shop") == 0
+    with pytest.raises(UnknownOrder, match="nowhere"):
+        merchant.store.hasten("nowhere")
+    merchant.store.change_endpoint("shop", disabled=True)
+    with pytest.raises(InvalidTerms, match="enable it first"):
+        merchant.store.hasten("shop")
+    await sender.close()
+
+
+async def test_a_test_message_is_delivered_immediately(still: Market, receiver: Receiver) -> None:
+    merchant = still.merchant()
+    secret = add_endpoint(merchant.store, VAULT, "shop", receiver.url)
+    sender = Sender(merchant.store, VAULT, private=True)
+    for _ in range(2):
+        assert (await sender.test("shop")).ok
+    receiver.answers = [401]
+    failed = await sender.test("shop")
+    assert not failed.ok and "--add or --rotate printed" in failed.shown
+    assert [json.loads(body)["type"] for _, body in receiver.got] == ["webhook.test"] * 2
+    assert len({headers["webhook-id"] for headers, _ in receiver.got}) == 2
+    for headers, body in receiver.got:
+        assert verified(secret, headers, body)
+    assert merchant.store.deliveries("shop") == []
+    with pytest.raises(UnknownOrder, match="nowhere"):
+        await sender.test("nowhere")
     await sender.close()
 
 

@@ -1,7 +1,9 @@
 """``fastevm pay webhooks``: manages endpoints, lists pending deliveries, replays notices."""
 
 import argparse
+import asyncio
 import sys
+import time
 from typing import Final
 
 from yarl import URL
@@ -14,7 +16,14 @@ from fastevm.payments.outbox import Delivery, DeliveryState
 from fastevm.payments.public_addresses import is_public
 from fastevm.payments.store import Store
 from fastevm.payments.vault import Vault
-from fastevm.payments.webhooks import NOT_PUBLIC, add_endpoint, rotate_secret
+from fastevm.payments.webhooks import (
+    NOT_PUBLIC,
+    Attempt,
+    Sender,
+    add_endpoint,
+    rotate_secret,
+)
+from fastevm.rpc_client.messages import shown_address
 
 # Texts that earlier versions stored if there was no answer.
 _OLD_REASONS: Final = {"": "no answer", "none": "no answer"}
@@ -37,28 +46,62 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--enable",
         metavar="NAME",
-        help="deliver what waits and new messages; --replay brings those written meanwhile",
+        help="deliver what waits, now, and new messages; --replay brings those written meanwhile",
     )
+    what.add_argument(
+        "--test",
+        metavar="NAME",
+        help="deliver a message of type webhook.test now; shows the result",
+    )
+    what.add_argument("--retry", metavar="NAME", help="deliver what waits now, not when it is due")
     what.add_argument(
         "--replay",
         nargs=2,
         metavar=("NAME", "NUMBER"),
         help="deliver again from this message on: the number of its webhook-id, such as evt_34",
     )
+    parser.add_argument(
+        "--private", action="store_true", help="with --test: allow a private address"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Makes the requested change, or lists the endpoints."""
+    """Makes the requested change, or lists the endpoints. Returns 1 if a test message failed."""
+    if arguments.private and not arguments.test:
+        raise InvalidTerms("--private: only --test delivers; pass it to 'fastevm pay run' too")
     store = shop_of(arguments, create=bool(arguments.add) and arguments.shop is not None)
     try:
+        if arguments.test:
+            return asyncio.run(_test(store, arguments))
         print(_done(store, arguments))
     finally:
         store.close()
     return 0
 
 
+async def _test(store: Store, arguments: argparse.Namespace) -> int:
+    """Delivers a test message and prints the result. Returns 0 if it arrived, else 1."""
+    name = arguments.test
+    sender = Sender(store, Vault.from_environment(), private=arguments.private)
+    begun = time.monotonic()
+    try:
+        result = await sender.test(name)
+    finally:
+        await sender.close()
+    milliseconds = 1_000 * (time.monotonic() - begun)
+    url = next(endpoint.url for endpoint in store.endpoints() if endpoint.id == name)
+    outcome = "accepted" if result.ok else "did not accept"
+    print(f"{name} at {shown_address(url)} {outcome} the test message: {result.shown}")
+    if not result.status:
+        return 1
+    print(f"It answered after {milliseconds:.0f} ms.")
+    return 0 if result.ok else 1
+
+
 def _reason(status: str) -> str:
-    return f"status {status}" if status.isdigit() else _OLD_REASONS.get(status, status)
+    if status.isdigit():
+        return Attempt(int(status)).shown
+    return _OLD_REASONS.get(status, status)
 
 
 def next_delivery(delivery: Delivery) -> str:
@@ -85,6 +128,17 @@ def _messages(count: int) -> str:
     return f"{count} messages" if count != PAGE else f"at least {count} messages"
 
 
+def _due_now(store: Store, name: str) -> str:
+    """Makes waiting messages due now. Returns what happens next."""
+    count = store.hasten(name)
+    if not count:
+        return "no message waits for it; --test sends it one"
+    return (
+        f"{_messages(count)} {'is' if count == 1 else 'are'} due now; 'fastevm pay run' delivers"
+        " them in order, and logs each failure"
+    )
+
+
 def _done(store: Store, arguments: argparse.Namespace) -> str:
     if arguments.add:
         secret = add_endpoint(store, Vault.from_environment(), *arguments.add)
@@ -97,10 +151,12 @@ def _done(store: Store, arguments: argparse.Namespace) -> str:
     for name, disabled in ((arguments.disable, True), (arguments.enable, False)):
         if name:
             store.change_endpoint(name, disabled=disabled)
-            what = _messages(len(store.deliveries(name, DeliveryState.WAITING)))
             if disabled:
+                what = _messages(len(store.deliveries(name, DeliveryState.WAITING)))
                 return f"{name} is disabled; {what} kept until it is enabled"
-            return f"{name} is enabled; {what} will be delivered, while 'fastevm pay run' runs"
+            return f"{name} is enabled; {_due_now(store, name)}"
+    if arguments.retry:
+        return f"{arguments.retry}: {_due_now(store, arguments.retry)}"
     if arguments.replay:
         name, first = arguments.replay
         number = first.removeprefix("evt_")
