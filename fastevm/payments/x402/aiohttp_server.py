@@ -33,7 +33,7 @@ def payment_middleware(paywall: Paywall) -> Any:
         headers = joined(request.headers.items())
         mounts = _mounts(request)
         seen = Request(
-            request.method, request.path, str(request.url), headers,
+            request.method, request.path, _url(request), headers,
             mounts=mounts, repaired=_repaired(request), target=request.raw_path,
         )  # fmt: skip
         if not paywall.guards(seen):
@@ -48,6 +48,15 @@ def payment_middleware(paywall: Paywall) -> Any:
         return _response(reply)
 
     return middleware
+
+
+def _url(request: web.Request) -> str:
+    """Returns the URL of a request, also if its Host header is no address."""
+    try:
+        return str(request.url)
+    except ValueError:  # also UnicodeError
+        text = f"{request.scheme}://{request.host}{request.raw_path}"
+        return text.encode(errors="backslashreplace").decode()
 
 
 def _repaired(request: web.Request) -> str:

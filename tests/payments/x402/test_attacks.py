@@ -544,6 +544,24 @@ async def test_a_repeated_header_of_one_value_is_refused_and_not_charged(
         assert name == "Host" or (await exchange(port, free))[0] == 200
 
 
+@pytest.mark.parametrize(
+    "host",
+    [b"shop\xff.example", b"\xc3\xa9.example", b"x:99999999", b"[::1", b"a b", b"x:y"],
+    ids=repr,
+)
+@every_server
+async def test_a_host_that_is_no_address_gets_an_answer(server: str, host: bytes) -> None:
+    shop, till = Shop(), Till()
+    payment = header_of(Payer(b"\x05" * 32, {usdc(): FUNDS}).payload(OFFER), OFFER)
+    async with SERVERS[server](shop, wall("GET /weather", engine=till)) as port:
+        for headers in ({}, payment, payment, {**payment, "SIGN-IN-WITH-X": "e30="}):
+            request = raw("GET", headers).replace(b"Host: shop.example", b"Host: " + host)
+            status, answer = await exchange(port, request)
+            assert 200 <= status < 500, answer
+            assert (status == 200) <= (headers != {})
+    assert len(shop.bodies) == len(till.nonces) <= 1
+
+
 # --- more bodies ----------------------------------------------------------------------------------
 
 

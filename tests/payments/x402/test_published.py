@@ -141,6 +141,28 @@ async def test_a_reverted_payment_is_final_after_its_window(town: Street) -> Non
     assert answer.show(2)["final"] is True
 
 
+async def test_a_reverted_payment_can_be_made_until_thirty_seconds_after_its_window(
+    town: Street, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer, payer = town.offer(), poor()
+    payment = read_payment(offer, payload_of(payer, offer))
+    settler = town.settler(settle_for=0.5)
+    facilitator, _ = blind(settler)
+    end = int(payment.payload["authorization"]["validBefore"])
+    times = {end - 1: True, end: True, end + 29: True, end + 30: False, end + 31: False}
+    async with facilitator:
+        await reverted(town, lambda: facilitator.settle(payment, offer, "mine"))
+        (order,) = settler.store.orders()
+        for timestamp, pending in times.items():
+
+            async def uses(order: Order, first: int, at: int = timestamp) -> Any:
+                return [], False, at  # the nonce is unused in the state of a block of this time
+
+            monkeypatch.setattr(settler, "_uses", uses)
+            settled, _ = await settler._ended(order)
+            assert settled.pending is pending, timestamp - end
+
+
 async def test_a_stranger_does_not_take_over_a_reverted_payment(town: Street) -> None:
     """At the paywall: 503 for the payer and 409 for strangers, until the money has moved."""
     offer, payer = town.offer(), poor()

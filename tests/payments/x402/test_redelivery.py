@@ -35,7 +35,7 @@ from fastevm.payments.x402 import (
 from fastevm.payments.x402.auth_capture import dated
 from fastevm.payments.x402.grants import GrantsFull, PaymentLocks
 from fastevm.payments.x402.messages import Json, Malformed, decode_header
-from fastevm.payments.x402.proofs import SIGN_IN_HEADER, challenge
+from fastevm.payments.x402.proofs import SIGN_IN_HEADER, answer, answered, challenge
 from tests.max_wait import MAX_WAIT
 
 from .servers import SERVERS, Shop, Till, exchange, raw
@@ -454,6 +454,36 @@ def test_a_file_of_grants_without_offers_is_read(tmp_path: Path) -> None:
     assert FileGrants(file).get("b") == grant("b", expires=1e12, offer=OFFER)
 
 
+class Seen(MemoryGrants):
+    """Remembers the grants that were added."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.added: list[Grant] = []
+
+    def add(self, made: Grant) -> Grant | None:
+        self.added.append(made)
+        return super().add(made)
+
+
+@pytest.mark.parametrize(("max_timeout", "seconds"), [(60, 3_600), (3_600, 3_600), (7_200, 7_200)])
+async def test_an_answer_is_kept_for_an_hour_or_the_time_of_its_offer(
+    max_timeout: int, seconds: int
+) -> None:
+    offer, grants = replace(OFFER, max_timeout=max_timeout), Seen()
+    wall = Paywall(Till(), {"GET /weather": Sale([offer])}, grants=grants)
+    headers = header_of(Payer(BUYER, {usdc(): FUNDS}).payload(offer), offer)
+    asked = Request("GET", "/weather", URL, {name.lower(): text for name, text in headers.items()})
+
+    async def run() -> Reply:
+        return Reply(200, body=b"sunny")
+
+    before = time.time()
+    assert (await wall.handle(asked, run)).status == 200
+    (made,) = grants.added
+    assert before + seconds <= made.expires <= time.time() + seconds
+
+
 # --- ids ------------------------------------------------------------------------------------------
 
 
@@ -471,6 +501,29 @@ async def test_an_id_that_is_published_or_short_is_no_secret(server: str, payloa
         for secret in ("short", "x" * 129, "x" * 20 + "\n", "\u00e9" * 20, "x" * 16 + " " * 16):
             status, answer = await exchange(port, raw("GET", header_of(payload, OFFER, secret)))
             assert status == 400 and b"payment-identifier" in answer
+
+
+@pytest.mark.parametrize(("length", "secret"), [(16, False), (21, False), (22, True), (128, True)])
+@every_server
+async def test_the_id_of_a_payment_is_a_secret_from_22_letters_on(
+    server: str, payload: Json, length: int, secret: bool
+) -> None:
+    shop, till = Shop(), Chain(payload["signature"])
+    request = raw("GET", header_of(payload, OFFER, "x" * length))
+    async with SERVERS[server](shop, sold(till)) as port:
+        assert (await exchange(port, request))[0] == 200
+        assert (await exchange(port, request))[0] == (200 if secret else 409)
+
+
+@pytest.mark.parametrize(
+    ("age", "good"), [(-1, False), (0, True), (299_999, True), (300_000, True), (300_001, False)]
+)
+def test_a_challenge_can_be_answered_for_five_minutes(payload: Json, age: int, good: bool) -> None:
+    payment, made = read_payment(OFFER, payload), 1_800_000_000_000
+    header = answer(challenge("secret", payment, URL, made), BUYER, URL)
+    assert answered(header, "secret", payment, URL, made + age) == (made if good else None)
+    assert answered(header, "other", payment, URL, made + age) is None
+    assert answered(header, "secret", payment, URL + "2", made + age) is None
 
 
 async def test_a_payer_repeats_its_payment_with_its_id(town: Street) -> None:
