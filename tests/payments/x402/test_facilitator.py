@@ -155,8 +155,13 @@ async def test_a_facilitator_with_other_settings_answers_for_a_payment_that_was_
     new = town.payment(offer)
     for refused in (await facilitator.verify(new, offer), await facilitator.settle(new, offer)):
         assert refused.reason is not None and refused.reason not in SPENT
-    dear = replace(offer, amount=offer.amount + 1)
-    assert (await facilitator.settle(read_payment(dear, dict(payment.payload)), dear)).reason
+    for other in (
+        replace(offer, amount=offer.amount + 1),
+        replace(offer, pay_to=town.payer.address),
+    ):
+        sold = read_payment(other, dict(payment.payload))
+        # of the caller that may get the success, for an offer that was not paid
+        assert (await facilitator.settle(sold, other, "mine")).reason is not None
     assert await transfers(town) == [1]
 
 
