@@ -41,6 +41,7 @@ def recorded_blocks() -> list[Block]:
 
 ETHEREUM = {
     "arbos_version": 0,
+    "block_reward_gwei": 0,
     "has_base_fee": 0,
     "has_blobs": 0,
     "has_deposits": 0,
