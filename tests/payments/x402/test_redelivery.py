@@ -484,6 +484,26 @@ async def test_an_answer_is_kept_for_an_hour_or_the_time_of_its_offer(
     assert before + seconds <= made.expires <= time.time() + seconds
 
 
+@pytest.mark.parametrize(("age", "status"), [(0, 503), (119, 503), (120, 200), (121, 200)])
+async def test_a_process_without_a_sign_of_life_is_replaced_after_120_s(
+    monkeypatch: pytest.MonkeyPatch, age: int, status: int
+) -> None:
+    now = time.time()
+    clock = SimpleNamespace(time=lambda: now)
+    monkeypatch.setattr("fastevm.payments.x402.purchase.time", clock)
+    headers = header_of(Payer(BUYER, {usdc(): FUNDS}).payload(OFFER), OFFER)
+    asked = Request("GET", "/weather", URL, {name.lower(): text for name, text in headers.items()})
+
+    async def run() -> Reply:
+        return Reply(200, body=b"sunny")
+
+    seen, grants = Seen(), MemoryGrants()
+    await Paywall(Till(), {"GET /weather": Sale([OFFER])}, grants=seen).handle(asked, run)
+    grants.add(replace(seen.added[0], holder="another process", since=now - age))
+    wall = Paywall(Till(), {"GET /weather": Sale([OFFER])}, grants=grants)
+    assert (await wall.handle(asked, run)).status == status
+
+
 # --- ids ------------------------------------------------------------------------------------------
 
 
