@@ -21,7 +21,10 @@ from fastevm.core.execution.transaction.senders import recover_senders
 
 
 def compare(item: Prepared, threads: int, rounds: int) -> str:
-    """Returns the row of a block, with how many of its transactions were re-executed."""
+    """Compares the times of a block on one thread and on several.
+
+    Returns the row, and how many transactions were re-executed.
+    """
     block = item.real.block
     recover_senders(block.transactions)
     before = counts()

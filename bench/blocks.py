@@ -110,14 +110,20 @@ class Prepared:
         self.succeeded: list[bool] = []
 
     def on_revm(self, revm: Revm, fields: Mapping[str, Any]) -> None:
-        """Sends the block and its outcome to pyrevm, if pyrevm can execute it."""
+        """Sends the block and its outcome to pyrevm.
+
+        Does nothing if pyrevm cannot execute the block.
+        """
         recover_senders(self.real.block.transactions, threads=1)
         if revm.prepare(self.real, fields):
             receipts = self.run(self.real.block).receipts
             self.succeeded = [getattr(receipt, "success", True) for receipt in receipts]
 
     def round_on_revm(self, revm: Revm) -> None:
-        """Times one execution on pyrevm of a block whose transactions end as on the chain."""
+        """Times one execution on pyrevm.
+
+        Records nothing unless the transactions end as on the chain.
+        """
         if self.succeeded:
             seconds, alike = revm.run(self.real.block.header.number, self.succeeded)
             if alike >= ALIKE:
@@ -177,7 +183,7 @@ def prepared(
 
 
 def table(found: list[Timed]) -> Iterator[str]:
-    """Returns a line for each block, and one for all."""
+    """Returns the table: a line for each block, and a line for all blocks."""
     yield f"{'block':>9} {'txs':>5} {'Mgas':>6} {'ms':>7} {'Mgas/s':>7} {'+senders':>8} published"
     for item in found:
         published = PUBLISHED_MS.get(item.number)
@@ -202,7 +208,7 @@ def table(found: list[Timed]) -> Iterator[str]:
 def on_threads(found: list[Timed], gas: float) -> Iterator[str]:
     """Returns the lines for several threads: medians over the blocks, and the spread of the rounds.
 
-    ``gas``: of all blocks, in millions.
+    ``gas``: the gas of all blocks, in millions.
     """
     for name in ("unknown", "imports"):
         columns = [getattr(item, name) for item in found]

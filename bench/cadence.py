@@ -45,7 +45,7 @@ AIMS = (
 
 @dataclass(slots=True)
 class Watch:
-    """What the node's clients observe. Times are seconds of one clock."""
+    """Records what the node's clients observe. All times are seconds of one clock."""
 
     sent: dict[str, float] = field(default_factory=dict)
     visible: list[float] = field(default_factory=list)
@@ -86,7 +86,10 @@ async def simulate(url: str, watch: Watch, until: float, rounds: int) -> None:
 
 
 async def send(url: str, watch: Watch, until: float, rate: float) -> None:
-    """Sends ``rate`` transactions per second. Lateness does not add up."""
+    """Sends ``rate`` transactions per second.
+
+    A late transaction does not delay the following ones.
+    """
     accounts = dev_accounts(SENDERS)
     number, started = 0, time.monotonic()
     pending: set[asyncio.Task[None]] = set()
@@ -117,7 +120,7 @@ def payment(key: bytes, nonce: int) -> Transaction:
 
 
 async def submit(client: AsyncJsonRpcClient, transaction: Transaction, watch: Watch) -> None:
-    """Submits a transaction. Its time is measured from before the request."""
+    """Submits a transaction. Its time is measured from the moment before the request."""
     raw = "0x" + transaction.raw.hex()
     watch.sent[raw] = started = time.monotonic()
     try:
@@ -192,7 +195,7 @@ def report(watch: Watch, before: dict[str, float], after: dict[str, float]) -> d
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """Returns the aims, and for each whether it was met."""
+    """Returns each aim, and whether it was met."""
     return [
         aim(
             name,
@@ -211,7 +214,7 @@ def spread(seconds: list[float], digits: int = 1) -> dict[str, float]:
 
 
 def main() -> int:
-    """Runs and prints JSON. Returns 1 if an aim was missed."""
+    """Runs the benchmark and prints JSON. Returns 1 if an aim was missed."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.cadence", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="of load (%(default)s)")
     parser.add_argument("--connections", type=int, default=16, help="with simulations (16)")

@@ -21,7 +21,10 @@ __all__ = ["add_arguments", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measures. Returns 1 if a case gave other gas or output, 2 if there is nothing to measure."""
+    """Measures.
+
+    Returns 1 if a case gave wrong gas or output, and 2 if there is nothing to measure.
+    """
     if arguments.node:
         return run_node(arguments)
     try:
@@ -63,7 +66,7 @@ def name_of(file: Path) -> str:
 
 
 def run_node(arguments: argparse.Namespace) -> int:
-    """Measures the node against anvil. Returns 2 if it cannot be started."""
+    """Measures the node against anvil. Returns 2 if the node cannot be started."""
     try:
         found = suite.measure(progress, arguments.quick)
     except (LoadError, FastevmError, OSError) as error:
@@ -79,7 +82,7 @@ def run_node(arguments: argparse.Namespace) -> int:
 
 
 def measure_the_rest(large: bool) -> dict[str, Any]:
-    """Returns the measurements that do not come from a file of cases."""
+    """Measures calls from Python, blocks, threads and the growth of the state."""
     progress("calls from Python, blocks, threads, growth of the state")
     return {
         "border": call_overhead.measure(),

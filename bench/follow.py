@@ -82,7 +82,7 @@ class Load:
 
 
 class Simulations:
-    """Simulates bundles on the follower's ``pending`` block. Returns the seconds of each."""
+    """Sends transactions to the upstream for ``seconds``. The follower forwards some of them."""
 
     def __init__(self, follower: NodeProcess) -> None:
         self.follower = follower
@@ -148,7 +148,7 @@ def in_process(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
 
 
 def percentiles(name: str, seconds: list[float]) -> dict[str, float]:
-    """Returns median and tail in milliseconds, leaving out the first tenth of the values."""
+    """Returns the median and the tail in milliseconds. Leaves out the first tenth of the values."""
     warm = sorted(seconds[len(seconds) // 10 :])
     return {
         f"{name}_p{percent}": round(warm[len(warm) * percent // 100] * 1000, 3)

@@ -1,11 +1,11 @@
 """Compares forks of a node by fastevm, ``anvil --fork-url`` and pyrevm, cold and warm.
 
 ``python -m fastevm.bench.fork`` starts anvil with 4,000 blocks as the upstream, and a proxy that
-delays every round trip. Each side answers the same questions: one balance, one hundred, a swap
+delays every round trip. Each side gets the same requests: one balance, one hundred balances, a swap
 across five pools, 1,000 bundles, and the execution of a block of 200 transactions. ``cold`` is a
-new fork, ``warm`` the same question again on the same fork. ``disk`` is a new fork of fastevm with
-a filled cache, ``local`` the same accounts without a fork. Times do not include opening the fork,
-which has a separate row, except for the block. The sides alternate; figures are medians.
+new fork, and ``warm`` is the same request again on the same fork. ``disk`` is a new fork of fastevm
+with a filled cache, and ``local`` has the same accounts without a fork. Opening the fork has a
+separate row, and is part of the time only for the block. The sides alternate; figures are medians.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Question = tuple[str, Bundles]
 
 
 def questions(bundles: int) -> list[Question]:
-    """Returns the questions that each side is asked."""
+    """Returns the requests that each side gets."""
     return [
         ("balanceOf", [[market.balance_call(0, HOLDER)]]),
         (AIM, [[market.multicall(HOLDER)]]),
@@ -55,7 +55,7 @@ def questions(bundles: int) -> list[Question]:
 
 @dataclass(slots=True)
 class Figures:
-    """The runs of one question by one side. ``trips``: round trips."""
+    """The runs of one request on one side. ``trips``: number of round trips."""
 
     seconds: list[float] = field(default_factory=list)
     requests: int = 0
@@ -88,7 +88,7 @@ class Comparison:
         self.outputs: dict[str, list[bytes]] = {}
 
     def note(self, latency: int, question: str, temperature: str, side: str, took: float) -> None:
-        """Records a time and the proxy's traffic since the last call."""
+        """Records a time, and the proxy's traffic since the previous record."""
         figures = self.found.setdefault((latency, question, temperature, side), Figures())
         traffic = self.proxy.count_anew()
         figures.seconds.append(took)
@@ -96,7 +96,7 @@ class Comparison:
         figures.received = traffic.received
 
     def ask(self, latency: int, side: Side, question: Question) -> None:
-        """Opens a fork for a call, and runs the call cold, then warm."""
+        """Opens a fork for each request, and runs the request cold, then warm."""
         name, bundles = question
         self.proxy.count_anew()
         self.note(latency, OPENING, "cold", side.name, side.open(self.proxy.url, self.head))
@@ -131,7 +131,7 @@ class Comparison:
                     side.close()
 
     def one_round(self, latency: int, sides: Sequence[Side], asked: Sequence[Question]) -> None:
-        """Asks each side each question once. The sides alternate."""
+        """Runs each request once on each side. The sides alternate."""
         self.proxy.wait_for(latency / 1000)
         for question in asked:
             for side in sides:
@@ -149,7 +149,7 @@ class Comparison:
 
 
 def sides_here(names: Sequence[str], progress: Callable[[str], None]) -> list[Side]:
-    """Returns the available sides of these names, ours first."""
+    """Returns the available sides with these names, fastevm first."""
     found: list[Side] = [Fastevm()] if Fastevm.name in names else []
     for make in (Anvil, Pyrevm):
         if make.name not in names:

@@ -42,7 +42,7 @@ class Unavailable(Exception):
 
 
 def border() -> str:
-    """Returns the name of the C function in which to count. Raises Unavailable."""
+    """Returns the name of the C function whose instructions count. Raises Unavailable."""
     if shutil.which("valgrind") is None:
         raise Unavailable("valgrind is not installed")
     found = BORDER.search(Path(fastevm.evm.machine.__file__).read_bytes())
@@ -115,7 +115,7 @@ def run_programs() -> None:
 
 
 def compare(baseline: dict[str, int], found: dict[str, int]) -> list[str]:
-    """Returns programs whose counts exceed the tolerance or are not in the baseline."""
+    """Returns the programs whose counts exceed the tolerance or are missing in the baseline."""
     faults = []
     for name, instructions in found.items():
         if name not in baseline:
@@ -142,7 +142,7 @@ def read_baseline() -> dict[str, int]:
 
 
 def write_baseline(found: dict[str, int]) -> None:
-    """Records new counts with the tools that gave them."""
+    """Writes new counts, and the versions of the tools that counted."""
     BASELINE.write_text(json.dumps({"tools": tools(), "instructions": found}, indent=1) + "\n")
 
 

@@ -65,7 +65,7 @@ def header_of(real: RealBlock) -> Header:
 
 
 def unsigned(transaction: Transaction) -> Transaction:
-    """Returns the same call from the same sender with more gas."""
+    """Returns the same call from the same sender with a higher gas limit."""
     fields: dict[str, Any] = {
         "nonce": transaction.nonce, "to": transaction.to, "value": transaction.value,
         "data": transaction.data, "gas_limit": MORE_GAS * transaction.gas_limit,
@@ -77,7 +77,7 @@ def unsigned(transaction: Transaction) -> Transaction:
 
 
 def listed_block(fields: Mapping[str, Any]) -> Case:
-    """Returns a block of Amsterdam with the transactions of a real block."""
+    """Returns an Amsterdam block with the transactions of a real block."""
     real = RealBlock.read("", fields)
     contracts = accounts_of({**SYSTEM_CONTRACTS, **BUILDER_CONTRACTS})
     accounts = {**accounts_of(fields["pre"]["accounts"]), **contracts}
@@ -110,7 +110,7 @@ def builder_of(case: Case, threads: int) -> BlockBuilder:
 
 
 def seconds_alone(case: Case, options: argparse.Namespace) -> float:
-    """Returns the shortest time of the caller's work before and after `add_all`."""
+    """Returns the shortest time that the caller works alone, before and after `add_all`."""
     found: list[float] = []
     for _ in range(options.rounds):
         start = time.perf_counter()

@@ -2,9 +2,9 @@
 
     python -m fastevm.bench.logs [--quick] [--json FILE]
 
-Both nodes have the same 4,000 logs in 2,000 blocks: every tenth block has a transaction with 20.
-The questions and nodes alternate in each round, so that a slow moment of the machine affects both
-nodes. The figure to compare is the server's CPU time per answer.
+Both nodes have the same 4,000 logs in 2,000 blocks: every tenth block has a transaction with 20
+logs. The queries and nodes alternate in each round, so that a slow moment of the machine affects
+both nodes. The figure to compare is the server's CPU time per answer.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Side:
         self.address = fill(self.client)
 
     def questions(self) -> list[Question]:
-        """Queries for all logs, for the 200 of one topic, and for none."""
+        """Returns queries for all logs, for the 200 logs of one topic, and for no logs."""
         everything = {"fromBlock": "0x0", "toBlock": "latest", "address": self.address}
         topics = [shown(word(7))], [shown(word(TOPICS))]
         return [
@@ -78,7 +78,7 @@ class Side:
             raise LoadError(f"{name} gives {len(found)} logs, not {question.logs}")
 
     def run(self, question: Question, connections: int, seconds: float) -> Sample:
-        """Asks repeatedly."""
+        """Sends the query repeatedly over the connections."""
         request = http(request_body("eth_getLogs", [question.wanted]))
         return self.loads[connections].run([request], seconds=seconds)
 
@@ -114,7 +114,7 @@ Found = dict[str, dict[str, dict[str, float]]]  # question and connections -> no
 
 
 def compare(sides: list[Side], rounds: int, seconds: float) -> Found:
-    """Asks all sides all questions, alternately."""
+    """Sends all queries to all sides, alternately."""
     samples: dict[str, dict[str, list[Sample]]] = {}
     for side in sides:
         for question in side.questions():
@@ -133,7 +133,7 @@ def compare(sides: list[Side], rounds: int, seconds: float) -> Found:
 
 
 def beside_anvil(progress: Callable[[str], None], rounds: int, seconds: float) -> Found:
-    """Returns the figures over HTTP; only this node's if anvil is not available."""
+    """Returns the figures of both nodes over HTTP, or of fastevm only if anvil is not available."""
     with ExitStack() as opened:
         sides: list[Side] = []
         for start in (start_fastevm, start_anvil):

@@ -32,7 +32,7 @@ def child_environment() -> dict[str, str]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of ``fastevm bench``."""
+    """Adds the options of ``fastevm bench`` to the parser."""
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="write all figures here (- prints them)"
     )

@@ -42,7 +42,7 @@ Found = dict[str, dict[str, dict[str, dict[str, float]]]]  # case -> mode -> nod
 def compare(
     opened: list[Side], chosen: list[Case], effort: Effort, progress: Callable[[str], None]
 ) -> Found:
-    """Runs all cases alternately on the nodes."""
+    """Runs all cases on the nodes, alternately."""
     for case in chosen:
         answers = [side.answer(case) for side in opened]
         if case.same and any(answer != answers[0] for answer in answers):
@@ -104,7 +104,7 @@ def measure(progress: Callable[[str], None], quick: bool = False) -> Found:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Measure and print."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.rpc", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--match", default="", help="only cases whose name contains this")

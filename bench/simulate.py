@@ -3,8 +3,8 @@
     python -m fastevm.bench.simulate [--bundles N] [--rounds N] [--cases FILE]
 
 Every round runs every contender once, so that a slow moment of the machine affects all. Figures are
-medians of the rounds. pyrevm is loaded from its own environment (`make peers`), and left out with a
-message if that is missing.
+medians of the rounds. pyrevm runs from its own environment (`make peers`). If that is missing, a
+message says so, and pyrevm is left out.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def transfers(path: Path, count: int) -> tuple[dict[str, Any], str, list[list[di
 
 
 def layer_of(accounts: dict[str, Any]) -> Layer:
-    """Returns the state of a case."""
+    """Returns the state that contains these accounts."""
     return Layer.of(
         {
             bytes.fromhex(address[2:]): {
@@ -101,7 +101,7 @@ def pyrevm_of(accounts: dict[str, Any]) -> Any:
 
 
 def pyrevm_loop(machine: Any, payloads: list[list[dict[str, str]]], gas_used: list[int]) -> None:
-    """Runs the same bundles one by one and reverts each. Records ``gas_used`` once."""
+    """Runs each bundle on pyrevm and reverts it. Records ``gas_used`` of one pass."""
     for payload in payloads:
         call = payload[0]
         before = machine.snapshot()
@@ -125,10 +125,9 @@ def measured(contenders: dict[str, Contender], rounds: int, count: int) -> dict[
 
 
 def compare_transfers(cases: Path, bundles: int, rounds: int) -> dict[str, float]:
-    """Returns microseconds per bundle of ERC-20 transfers: batches on threads, and a loop over
-    pyrevm.
+    """Compares ERC-20 transfers in batches on threads with a loop over pyrevm.
 
-    Raises RuntimeError if pyrevm uses different gas.
+    Returns microseconds per bundle. Raises RuntimeError if pyrevm uses different gas.
     """
     accounts, _, payloads = transfers(cases, bundles)
     state = layer_of(accounts)
@@ -149,8 +148,8 @@ def compare_transfers(cases: Path, bundles: int, rounds: int) -> dict[str, float
 def compare_threads(bundles: int, rounds: int) -> dict[str, float]:
     """Returns the speed-up by a second thread, for bundles that only compute, and for hashing.
 
-    Hashing shows the speed-up that the machine currently offers. Both alternate; the figures are
-    medians.
+    Hashing shows the speed-up that the machine currently offers. Bundles and hashing alternate; the
+    figures are medians.
     """
     state = Layer.of({bytes.fromhex(LOOP[2:]): {"code": CPU_BOUND}})
     payloads = [[{"from": CALLER, "to": LOOP}]] * max(bundles // 40, 1)
@@ -164,7 +163,7 @@ def compare_threads(bundles: int, rounds: int) -> dict[str, float]:
 
 
 def hash_on_threads(threads: int) -> None:
-    """Hashes on threads as a control, which scales with the free cores."""
+    """Hashes on threads as a control, because hashing scales with the free cores."""
     rounds = HASH_ROUNDS // threads
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(hash_repeatedly, rounds) for _ in range(threads)]:
@@ -179,7 +178,7 @@ def hash_repeatedly(rounds: int) -> None:
 
 
 def time_empty(bundles: int, rounds: int) -> float:
-    """Returns microseconds per bundle without a call."""
+    """Returns microseconds per bundle for bundles without a call."""
     payloads: list[Any] = [{"blockStateCalls": [{"calls": []}]}] * (bundles * 5)
     run = partial(batch, Layer.empty(), payloads, 1)
     return measured({"empty": run}, rounds, len(payloads))["empty"]
@@ -218,7 +217,7 @@ def table(found: dict[str, Any]) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run all comparisons and print them."""
+    """Runs all comparisons and prints them."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.simulate", description=__doc__)
     parser.add_argument("--bundles", type=int, default=BUNDLES)
     parser.add_argument("--rounds", type=int, default=ROUNDS)

@@ -45,8 +45,9 @@ Label = tuple[str, str, int]  # test, fork, position in the fork's list
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of each side for some cases. ``alone``: only py-evm's transactions and roots, without
-    reading and preparing the state.
+    """Seconds of each side for some cases.
+
+    ``alone``: seconds of py-evm's transactions and roots, without reading and preparing the state.
     """
 
     cases: int
@@ -60,7 +61,10 @@ class Timing:
 
 
 def chosen_files(files: int, seed: int) -> dict[str, set[str]]:
-    """Returns archive -> paths: the same number per archive, from its directories in rotation."""
+    """Returns archive -> paths.
+
+    All archives give equally many, from their directories in rotation.
+    """
     manifest = json.loads((SHARED / "fixtures" / "manifest.json").read_text())
     strata: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for file in manifest["files"]:
@@ -81,12 +85,12 @@ def in_turn(strata: list[list[str]], count: int, choose: random.Random) -> Itera
 
 
 def known(forks: Mapping[str, int]) -> bool:
-    """Returns whether py-evm has any of the forks."""
+    """Returns whether py-evm supports any of the forks."""
     return any(fork not in UNKNOWN and fork != "Amsterdam" for fork in forks)
 
 
 def cases_of(tests: Tests) -> list[Label]:
-    """Returns all cases of a file whose forks py-evm has."""
+    """Returns all cases of a file whose fork py-evm supports."""
     return [
         (title, fork, position)
         for title, test in tests.items()
@@ -97,7 +101,7 @@ def cases_of(tests: Tests) -> list[Label]:
 
 
 def reduced(tests: Tests, labels: Sequence[Label]) -> Tests:
-    """Returns the file with only these cases."""
+    """Returns the file with only the labelled cases."""
     kept: Tests = {}
     for title, fork, position in labels:
         test = kept.setdefault(title, tests[title] | {"post": {}})
@@ -141,7 +145,7 @@ class Comparison:
         self.by_directory[directory].append(median(timings))
 
     def ask(self, tests: Tests) -> tuple[Tests, float, float, float]:
-        """Runs a file on py-evm. Returns passed cases, and seconds by phase."""
+        """Runs a file on py-evm. Returns the passed cases, and the seconds by phase."""
         labels = cases_of(tests)
         answer = self.peer.ask(do="run", content=json.dumps(tests), cases=labels, limit=self.limit)
         passed, making, running = [], 0.0, 0.0

@@ -26,7 +26,7 @@ COLUMNS: Final = ("time", "processor", "measure", "value")
 
 
 class Row(Struct, frozen=True):
-    """A figure of a run; ``time`` is that of the run (ISO 8601)."""
+    """A figure of a run. ``time``: when the run was made (ISO 8601)."""
 
     time: str
     processor: str
@@ -62,7 +62,7 @@ def _row(file: Path, cells: list[str]) -> Row:
 
 
 def append(file: Path, new: list[Row]) -> list[Row]:
-    """Adds the rows of a run, unless the file has that run. Returns all rows of the file."""
+    """Adds the rows of a run, unless the file already has the run. Returns all rows of the file."""
     rows = read(file)
     if any((row.time, row.processor) == (new[0].time, new[0].processor) for row in rows):
         return rows

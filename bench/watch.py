@@ -6,8 +6,8 @@
 There are four kinds of bundles in equal numbers: ERC-20 transfers, swaps over five pools,
 liquidations with one oracle, and checks whether a payment could be captured. Slices change the
 reads of 1 % and of 10 % of the bundles. For comparison, all bundles run on the same state.
-``--growth`` shows the work for a fixed number of changed questions, with 1,000 to ``--most``
-questions in all. ``--node`` measures while a node builds blocks.
+``--growth`` shows the work for a fixed number of changed bundles, with 1,000 to ``--most`` bundles
+in all. ``--node`` measures while a node builds blocks.
 """
 
 import argparse
@@ -40,7 +40,7 @@ POOL = [bytes([0xD0 + at]) * 20 for at in range(POOLS)]
 
 
 def person(number: int) -> bytes:
-    """Returns a separate account for each question."""
+    """Returns a separate account for each simulation."""
     return b"\xee" * 12 + number.to_bytes(8, "big")
 
 
@@ -94,7 +94,7 @@ ESCROW_CODE = assemble(f"""
 
 
 def accounts_of(count: int) -> dict[bytes, dict[str, Any]]:
-    """Returns the accounts of the state for ``count`` questions of each kind."""
+    """Returns the accounts of the state for ``count`` bundles of each kind."""
     holders = {slot_of(person(at)): 10**9 for at in range(count)}
     positions: dict[int, int] = {}
     for at in range(count):
@@ -112,7 +112,7 @@ def accounts_of(count: int) -> dict[bytes, dict[str, Any]]:
 
 
 def genesis(count: int) -> Layer:
-    """Returns the state for ``count`` questions of each kind."""
+    """Returns the state for ``count`` bundles of each kind."""
     return Layer.of(accounts_of(count))
 
 
@@ -131,7 +131,7 @@ def question(number: int) -> list[CallRequest]:
 
 
 class Slices:
-    """Successive states. Each slice changes the reads of a share of the questions."""
+    """Successive states. Each slice changes the reads of a share of the bundles."""
 
     def __init__(self, layer: Layer, count: int, touched: int) -> None:
         self.layer, self.count, self.touched = layer, count, touched
@@ -163,14 +163,14 @@ def memory() -> int:
 
 
 def fill(watch: Watch, count: int) -> None:
-    """Adds the questions and runs them once."""
+    """Adds the bundles to the watch and runs them once."""
     for first in range(0, count, 10_000):
         watch.add_many([question(at) for at in range(first, min(count, first + 10_000))])
     watch.refresh()
 
 
 def steps(watch: Watch, view: StateView, slices: Slices, count: int) -> Iterator[tuple[float, int]]:
-    """Yields the seconds of each slice, and the questions that ran."""
+    """Yields the seconds of each slice, and the number of bundles that ran."""
     for _ in range(count):
         layer = slices.next()
         gc.collect()
@@ -180,7 +180,7 @@ def steps(watch: Watch, view: StateView, slices: Slices, count: int) -> Iterator
 
 
 def missed(met: bool) -> str:
-    """Returns a remark if an aim was missed."""
+    """Returns ", missed" if an aim was missed, and otherwise an empty text."""
     return "" if met else ", missed"
 
 
@@ -191,7 +191,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def freshness(count: int, slices: int, threads: int) -> bool:
-    """Prints the lateness for 1 % and 10 %. Returns whether all aims were met."""
+    """Prints the delay for 1 % and 10 % changed bundles. Returns whether all aims were met."""
     layer = genesis(count // KINDS)
     view = view_of(layer, number=100, timestamp=1_700_000_000)
     before = memory()
@@ -231,7 +231,7 @@ def freshness(count: int, slices: int, threads: int) -> bool:
 
 
 def growth(most: int, slices: int, threads: int) -> None:
-    """Prints the work for a fixed number of touched questions."""
+    """Prints the work for a fixed number of changed bundles."""
     print(f"{TOUCHED} touched questions a slice:")
     count = 1_000
     while count <= most:
@@ -253,7 +253,7 @@ def growth(most: int, slices: int, threads: int) -> None:
 
 
 def main() -> int:
-    """Measure."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.watch")
     parser.add_argument("--questions", type=int, default=100_000)
     parser.add_argument("--slices", type=int, default=100)

@@ -2,9 +2,9 @@
 
 A node with slices of 200 ms, its server and a `Watch` share this process, as in the service behind
 ``fastevm_watch``: a listener wakes a thread of lower priority, which advances to the newest slice.
-Transactions change the reads of 1 % and of 10 % of the questions in each slice. Parts with and
-without the watch alternate. A timer in another process wakes up at the same intervals; its lateness
-is that of the machine.
+Transactions change the reads of 1 % and of 10 % of the bundles in each slice. Parts with and
+without the watch alternate. A timer in another process wakes up at the same intervals. The lateness
+of the timer shows the lateness of the machine.
 """
 
 import gc
@@ -77,9 +77,10 @@ class Follower:
     """Keeps the answers of a watch fresh, in a separate thread.
 
     Like the service behind ``fastevm_watch``, it always advances to the newest slice and stops
-    after `BUDGET` seconds, so a question whose reads changed again runs on the newer slice only.
-    ``steps``: for each slice, skipped ones included, the seconds until all answers were of this
-    slice or of a later one. ``ran``: for each advance, the number of questions that ran.
+    after `BUDGET` seconds. If the reads of a bundle change again meanwhile, the bundle runs only on
+    the newer slice. ``steps``: for each slice, including skipped slices, the seconds until all
+    answers were at least as new as the slice. ``ran``: for each advance, the number of bundles that
+    ran.
     """
 
     def __init__(self, node: Node, watch: Watch) -> None:
@@ -94,19 +95,19 @@ class Follower:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
-        """Listen to the node and start the thread."""
+        """Listens to the node and starts the thread."""
         self.node.on_slice(lambda pending, first_new: self.wake(pending))
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread."""
+        """Ends the thread."""
         self._ends = True
         self.wake(None)
         self._thread.join()
 
     @property
     def is_behind(self) -> bool:
-        """Returns whether some slice's answers are not all fresh."""
+        """Returns whether some answers are older than the newest slice."""
         return len(self._due) > 0
 
     def wake(self, pending: PendingBlock | None) -> None:
@@ -118,7 +119,7 @@ class Follower:
             self._changed.notify()
 
     def step(self) -> None:
-        """Runs questions on the newest slice until all are fresh or the time is used up."""
+        """Runs bundles on the newest slice until all are fresh or the time is used up."""
         with self._changed:
             pending, self._newest = self._newest, None
             if self.is_paused:
@@ -151,7 +152,7 @@ class Follower:
 
 
 class Load:
-    """Transactions of dev accounts that change the reads of some questions in each slice."""
+    """Transactions of dev accounts that change the reads of some bundles in each slice."""
 
     def __init__(self, node: Node, count: int) -> None:
         self.node, self.of_kind = node, count // KINDS
@@ -160,7 +161,7 @@ class Load:
         self.number = 0
 
     def slice(self, touched: int) -> list[bytes]:
-        """Return the transactions of the next slice."""
+        """Returns the transactions of the next slice."""
         self.number += 1
         pooled = self.of_kind // len(POOL)
         sent = [self._transaction(b"\xb0" * 20, b"", 21_000) for _ in range(TRANSFERS)]
@@ -237,7 +238,7 @@ class Timer:
         return [self.newest.popleft() for _ in range(len(self.newest))]
 
     def close(self) -> None:
-        """End the process."""
+        """Ends the process."""
         self.process.kill()
         self.process.wait()
 
@@ -268,7 +269,7 @@ class Bench:
         self.node.on_slice(lambda pending, first_new: self.slices.release())
 
     def open(self) -> None:
-        """Run all questions once on the pending state."""
+        """Runs all bundles once on the pending state."""
         pending = self.node.pending()
         assert pending is not None
         gc.collect()
@@ -318,7 +319,7 @@ class Bench:
         self.slices.acquire()
 
     def full_run(self) -> float:
-        """Return the milliseconds of a run of all bundles on the pending state."""
+        """Returns the milliseconds of a run of all bundles on the pending state."""
         pending = self.node.pending()
         assert pending is not None
         state = View.of_pending(self.node, pending).state()
@@ -329,14 +330,14 @@ class Bench:
         return (time.perf_counter() - started) * MILLISECONDS
 
     def close(self) -> None:
-        """Stop the thread and the timer."""
+        """Stops the thread and the timer."""
         self.follower.close()
         self.follower.watch.close()
         self.timer.close()
 
 
 def measure(count: int, slices: int, threads: int) -> bool:
-    """Print the figures for 1 % and 10 %. Returns whether all aims were met."""
+    """Prints the figures for 1 % and 10 %. Returns whether all aims were met."""
     bench = Bench(count, threads)
     try:
         with ServerThread(bench.node):
@@ -356,7 +357,7 @@ def measure(count: int, slices: int, threads: int) -> bool:
 
 
 def report(bench: Bench, share: float, limit: int, slices: int) -> bool:
-    """Measure one share of touched questions and print it. Returns whether its aims were met."""
+    """Measures one share of changed bundles and prints it. Returns whether its aims were met."""
     figures = {True: Part(), False: Part()}
     for number in range(PARTS):
         watches = number % 2 == 0

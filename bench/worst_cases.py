@@ -46,7 +46,7 @@ Json = dict[str, Any]
 
 
 class WorstBlock(Struct, frozen=True):
-    """The last block of a test: gas, seconds to import it, and its call as a case, if it has one.
+    """The last block of a test: its gas, the seconds to import it, and its call as a case, if any.
 
     ``problem``: how the test differs from its expectations; empty if it does not.
     """
@@ -123,9 +123,9 @@ def case_of(
 
 
 def table(blocks: list[WorstBlock]) -> str:
-    """Returns the slowest blocks, and how many are slower than 100 million gas per second.
+    """Formats the slowest blocks, and how many are slower than 100 million gas per second.
 
-    Blocks without gas have no speed.
+    Leaves out blocks without gas, because they have no speed.
     """
     rows = sorted((block for block in blocks if block.gas), key=lambda block: block.speed)
     lines = [f"{row.speed:8.1f} Mgas/s {row.seconds * 1e3:8.1f} ms  {row.name}" for row in rows]

@@ -1,1 +1,1 @@
-"""Example programs; start each from the root of the repository."""
+"""Example programs. Start each one from the root of the repository."""

@@ -1,4 +1,4 @@
-"""Starts an example; without its extra it ends with the command that installs the extra."""
+"""Starts an example. If its extra is missing, prints the command that installs the extra."""
 
 import sys
 from collections.abc import Callable

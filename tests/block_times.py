@@ -1,4 +1,4 @@
-"""Block times of nodes that tests start."""
+"""Defines the block times of nodes that tests start."""
 
 from typing import Final
 

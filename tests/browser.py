@@ -104,8 +104,7 @@ class Browser:
     ) -> "Page":
         """Opens a page of this size in CSS pixels, and waits until its script is ready.
 
-        The page has its own window and storage, or, with ``over``, is a tab that hides another
-        page.
+        The page has its own window and storage. With ``over``, it is a tab that hides another page.
         """
         if over is None:
             context = (await self.ask("Target.createBrowserContext"))["browserContextId"]
@@ -232,6 +231,6 @@ class Page:
         return found
 
     async def screenshot(self, path: Path) -> None:
-        """A PNG of the whole page."""
+        """Writes a PNG of the whole page."""
         reported = await self.ask("Page.captureScreenshot", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(reported["data"]))

@@ -1,4 +1,4 @@
-"""The engines under test: fastevm in this process, each peer in its own process."""
+"""Runs cases on the engines under test: fastevm in this process, each peer in its own process."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def outcome_of(result: fastevm.ExecutionResult) -> Outcome:
 
 
 class Fastevm:
-    """fastevm, in this process."""
+    """Runs cases on fastevm in this process."""
 
     name = "fastevm"
     slow = False
@@ -119,7 +119,7 @@ class Fastevm:
 
 
 class Peer:
-    """A peer in a worker process, started with its own Python or with ``command``."""
+    """Runs cases on a peer in a worker process, started with its own Python or with ``command``."""
 
     def __init__(
         self, name: str, module: str, python: Path, slow: bool,
@@ -180,7 +180,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class PeerKind:
-    """A peer: possible locations of its environment, and the module that runs cases there."""
+    """Describes a peer: where its environment may be, and the module that runs cases there."""
 
     name: str
     module: str
@@ -188,14 +188,14 @@ class PeerKind:
     slow: bool  # runs the shorter form of a case; the time is scaled by gas
 
     def python(self) -> Path | None:
-        """Returns the peer's Python: FASTEVM_PEER_<NAME>, or that of a folder .venv-<name>."""
+        """Returns the peer's Python: FASTEVM_PEER_<NAME>, or that of the folder .venv-<name>."""
         chosen = os.environ.get("FASTEVM_PEER_" + self.name.upper().replace("-", "_"))
         inside = Path(f".venv-{self.name}") / "bin" / "python"
         path = Path(chosen) if chosen else found_first(inside, ROOT / inside)
         return path if path.exists() else None
 
     def start(self) -> Peer:
-        """Starts its worker. Raises PeerError if the environment is missing."""
+        """Starts the peer's worker. Raises PeerError if the environment is missing."""
         python = self.python()
         if python is None:
             raise PeerError(f"no environment .venv-{self.name} with {self.requirement!r} in it")
@@ -210,7 +210,7 @@ class CompiledKind:
     program: str
 
     def start(self) -> Peer:
-        """Starts its program. Raises PeerError if it is not built."""
+        """Starts the peer's program. Raises PeerError if the program is not built."""
         try:
             path = PROGRAMS[self.program].found()
         except NotBuilt as reason:
@@ -226,7 +226,10 @@ COMPILED_KINDS = (CompiledKind("geth", "on-geth"), CompiledKind("revm", "on-revm
 
 
 def start(names: list[str]) -> tuple[list[Engine], dict[str, str]]:
-    """Starts the named engines. Returns those that started, and reasons for the others."""
+    """Starts the named engines.
+
+    Returns the engines that started, and the reasons why others did not.
+    """
     engines: list[Engine] = [Fastevm()]
     missing: dict[str, str] = {}
     for kind in (*PEER_KINDS, *COMPILED_KINDS):

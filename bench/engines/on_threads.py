@@ -26,9 +26,7 @@ MOST_GAIN: Final = 1.1  # a higher gain means that the run on one thread was int
 
 
 class Times(NamedTuple):
-    """Wall seconds, and ratios: of wall time, CPU time and hashing, and of our
-    gain to hashing's.
-    """
+    """Wall seconds; ratios of wall time, CPU time and hashing; our gain divided by hashing's."""
 
     alone: float
     shared: float
@@ -39,7 +37,7 @@ class Times(NamedTuple):
 
 
 class Medians(NamedTuple):
-    """Returns medians of the valid pairs and their number, or medians of all pairs."""
+    """Medians of the valid pairs with their number, or medians of all pairs."""
 
     times: Times
     pairs: int

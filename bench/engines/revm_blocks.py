@@ -1,8 +1,8 @@
 """Times the messages of real blocks on revm, through pyrevm in its own environment.
 
-pyrevm charges no fees, changes no nonce, makes no receipts, has no blob hashes, and treats every
-slot of the pre-state as warm, so some messages end otherwise than on the chain. All of this makes
-revm faster. pyrevm has the forks from Frontier to Cancun.
+pyrevm charges no fees, increments no nonce, makes no receipts, and has no blob hashes. It treats
+every slot of the pre-state as warm, so some messages end differently than on the chain. All of this
+makes revm faster. pyrevm has the forks from Frontier to Cancun.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Revm:
         self.peer = Peer(kind.name, MODULE, python, slow=False)
 
     def prepare(self, real: RealBlock, fields: Mapping[str, Any]) -> bool:
-        """Sends a block. Returns False if pyrevm does not have its fork."""
+        """Sends a block to pyrevm. Returns False if pyrevm does not have the block's fork."""
         name = schedule_of(real.block.header, real.chain).name
         if name not in SPECIFICATIONS:
             return False

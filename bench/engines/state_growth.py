@@ -42,7 +42,10 @@ def resident() -> int:
 
 
 def layer_with(slots: int) -> fastevm.Layer:
-    """Returns a state with two contracts that have equally many slots: one reads, one writes."""
+    """Returns a state with two contracts of ``slots`` slots each.
+
+    One reads slots, one writes slots.
+    """
     layer = fastevm.Layer.of(
         {
             CALLER: {"balance": FUNDS},
@@ -68,17 +71,17 @@ def nodes_touched(slots: int, touched: int) -> float:
 
 
 def visit(touched: int, slots: int, seed: int) -> bytes:
-    """Returns calldata for a walk over scattered slots, which depend on the seed."""
+    """Returns calldata that visits scattered slots. The seed selects the slots."""
     return word(touched) + word(slots - 1) + word(seed * 0x14057B7EF767814F)
 
 
 def read_time(machine: fastevm.EVM, slots: int, seed: int) -> float:
-    """Returns the seconds of reading random slots, which depend on the seed."""
+    """Returns the seconds of reading random slots. The seed selects the slots."""
     return cpu_seconds(partial(machine.call, PROGRAM, visit(TOUCHED, slots, seed), gas=GAS))
 
 
 def middle_of_writes(machine: fastevm.EVM, slots: int) -> tuple[float, float]:
-    """Returns the median seconds of writing random slots, and of the state root after it."""
+    """Returns the median seconds of writing random slots, and of computing the state root."""
     writes, roots = [], []
     for seed in range(ROUNDS):
         change = partial(
@@ -90,7 +93,7 @@ def middle_of_writes(machine: fastevm.EVM, slots: int) -> tuple[float, float]:
 
 
 def measure_size(slots: int) -> dict[str, float]:
-    """Returns the figures for one size, in nanoseconds unless named otherwise."""
+    """Returns the figures for one size of the state, by default in nanoseconds."""
     before, records = resident(), records_in_use()["record_bytes"]
     layer = layer_with(slots)
     in_map = records_in_use()["record_bytes"] - records

@@ -27,7 +27,7 @@ QUICK = Effort(rounds=3, seconds=0.003, slow_rounds=1, slow_limit=0.05, slow_gas
 
 @dataclass
 class Figures:
-    """The measurements: seconds of a full case for each round, and what was skipped."""
+    """The measurements: seconds of a full case for each round, and what was skipped and why."""
 
     seconds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)  # fastevm gave another outcome
@@ -75,7 +75,7 @@ class Runner:
         by_engine.setdefault(engine.name, []).append(seconds)
 
     def prove(self, case: Case) -> list[Entry]:
-        """Returns the engines with the expected outcome; none if fastevm's is wrong."""
+        """Returns the engines with the expected outcome, or none if fastevm's outcome is wrong."""
         found: list[Entry] = []
         for engine in self.engines:
             expected = case.expected(engine.slow)
@@ -116,7 +116,10 @@ class Runner:
         self.figures.notes.append(f"{case.name} on {engine.name}: {text}")
 
     def plan(self, case: Case, engine: Engine, prepared: Prepared, entries: list[Entry]) -> None:
-        """Decides how often to run. If the first run took long enough, it is the only one."""
+        """Decides how often to run the case.
+
+        A first run above the slow limit counts as the only run.
+        """
         effort = self.effort
         scale = case.scale(engine.slow)
         if engine.slow and prepared.seconds > effort.slow_limit:

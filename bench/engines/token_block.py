@@ -36,7 +36,7 @@ def state(owners: list[bytes]) -> Layer:
 
 
 def signed(secrets: list[bytes], owners: list[bytes]) -> list[bytes]:
-    """Returns encoded transactions in which each sender sends tokens to the next one."""
+    """Returns encoded transactions. Each sender sends tokens to the next sender."""
     return [
         Transaction.build(
             chain_id=CHAIN_ID, nonce=0, gas_limit=100_000, max_fee_per_gas=10**10,
@@ -73,10 +73,10 @@ def decoded(transactions: list[bytes]) -> list[Transaction]:
 
 
 def measure(transfers: int = TRANSFERS) -> dict[str, float]:
-    """Returns milliseconds of the parts and million gas per second, each the best of three.
+    """Returns milliseconds of the parts and million gas per second, each the best of three runs.
 
-    Thread CPU time for work on one thread, which does not depend on the machine's load; wall time
-    for sender recovery on several threads.
+    Work on one thread is measured in thread CPU time, which does not depend on the machine's load.
+    Sender recovery on several threads is measured in wall time.
     """
     secrets = keys(transfers)
     owners = [public_key_address(secret) for secret in secrets]
@@ -112,7 +112,7 @@ def measure(transfers: int = TRANSFERS) -> dict[str, float]:
 
 
 def calls_alone(found: dict[str, float], cases: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Returns the Mgas per second of a block that consists only of these calls, for each engine.
+    """Returns each engine's Mgas per second for a block that consists only of these calls.
 
     ``found``: the result of `measure`. ``cases``: microseconds of each engine by case. Signatures,
     fees, receipts and roots are not included, so a real block would be slower on other engines.

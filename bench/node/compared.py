@@ -58,7 +58,7 @@ class ComparedNode(NodeProcess):
             raise
 
     def load(self, connections: int) -> Load:
-        """Opens connections to it."""
+        """Opens connections to the node."""
         return Load(self.port, self.pid, connections)
 
     def settle(self) -> None:
@@ -119,6 +119,6 @@ def anvil_binary() -> Path:
 
 
 def direct(program: Path) -> Path:
-    """Returns the binary that npm's script starts, so that the process id is that of the node."""
+    """Returns the binary that npm's script starts, so that the process id belongs to the node."""
     found = sorted(program.resolve().parents[1].glob("anvil-*/bin/anvil*"))
     return found[0] if found else program

@@ -76,7 +76,7 @@ class Content:
 
 
 def submit(client: JsonRpcClient, transactions: Sequence[Transaction]) -> None:
-    """Sends transactions in one batch. Raises LoadError if one is refused."""
+    """Sends transactions in one batch. Raises LoadError if the node rejects a transaction."""
     calls = [("eth_sendRawTransaction", [shown(t.raw)]) for t in transactions]
     for answer in client.batch(calls):
         if isinstance(answer, RpcRefusal):

@@ -1,9 +1,9 @@
-"""Measures what one client suffers from others: `python -m fastevm.bench.node.fairness`.
+"""Measures how greedy clients delay another client: `python -m fastevm.bench.node.fairness`.
 
-Greedy clients at 127.0.0.1 keep one node busy: two connections repeat an `eth_callMany` of 500
-endless calls, the others repeat an endless `eth_call` of 50 million gas, or with ``--cheap``
-`eth_blockNumber`. A client at 127.0.0.2 sends short requests at a steady rate. The node measures
-how late its slices are.
+Greedy clients at 127.0.0.1 keep one node busy. Two connections repeat an `eth_callMany` of 500
+endless calls. The other connections repeat an endless `eth_call` of 50 million gas, or with
+``--cheap`` `eth_blockNumber`. A client at 127.0.0.2 sends short requests at a steady rate. The node
+measures how late its slices are.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ AIMS: Final = (
 
 
 def greedy_bodies(connections: int, is_cheap: bool = False) -> list[bytes]:
-    """Returns the request of each connection, which repeats it."""
+    """Returns a request for each connection to repeat."""
     code = {LOOPED: {"code": LOOP_CODE}}
     call = {"to": LOOPED, "gas": GAS}
     bundle = {"transactions": [call] * BUNDLED_CALLS}
@@ -58,7 +58,7 @@ def greedy_bodies(connections: int, is_cheap: bool = False) -> list[bytes]:
 
 
 async def repeat(port: int, body: bytes) -> None:
-    """Repeats a request as soon as it is answered, until the task is cancelled."""
+    """Sends a request again after each response, until the task is cancelled."""
     request = http(body)
     while True:
         try:
@@ -89,7 +89,7 @@ def attack(port: int, bodies: Sequence[bytes]) -> None:
 
 
 def measure(node: NodeProcess, seconds: float, bodies: Sequence[bytes]) -> dict[str, Any]:
-    """Returns milliseconds of questions and slices, and the number of missed slices."""
+    """Returns milliseconds of requests and slices, and the number of missed slices."""
     context = multiprocessing.get_context("spawn")
     attacker = context.Process(target=attack, args=(node.port, bodies), daemon=True)
     if bodies:
@@ -139,7 +139,7 @@ SIMULATED: Final = {"blockStateCalls": [{"calls": [{"to": OTHER}]}]}
 
 
 def main() -> int:
-    """Prints figures of an idle node and of a busy one as JSON. Returns 1 if an aim was missed."""
+    """Prints figures of an idle and a busy node as JSON. Returns 1 if an aim was missed."""
     parser = argparse.ArgumentParser(
         prog="python -m fastevm.bench.node.fairness", description=__doc__
     )

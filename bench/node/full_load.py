@@ -1,4 +1,4 @@
-"""Loads one node with everything at once and measures whether its memory stays flat.
+"""Loads one node with all kinds of requests together and checks that its memory stays flat.
 
 The load: all calls of the benchmark in rotation, hostile requests, a steady stream of transactions,
 and connections, subscriptions and filters that come and go. A node keeps the newest blocks and
@@ -78,8 +78,8 @@ class Growth(NamedTuple):
 def growth(moments: Sequence[Moment]) -> Growth | None:
     """Returns the growth of memory after warm-up, or None if the run was too short.
 
-    The process keeps up to 64 MB of freed memory for minutes, then returns it at once. So the
-    comparison uses the maximum, which includes freed memory.
+    The process keeps up to 64 MB of freed memory for minutes, then returns all of it to the system.
+    So the comparison uses the maximum, which includes freed memory.
     """
     warm = [moment for moment in moments if moment.transactions >= WARM_TRANSACTIONS]
     size = len(warm) // 4
@@ -106,7 +106,7 @@ class Stream:
         self.sending.load = self.sending.node.load(1)
 
     def run(self) -> None:
-        """Sends until told to stop, then waits until all transactions are in blocks."""
+        """Sends transactions until `stop`, then waits until all of them are in blocks."""
         try:
             self._send()
             wait_for(lambda: self.sending.balance(TARGET) == self.sending.sent, INCLUSION_SECONDS)
@@ -137,7 +137,10 @@ class FullLoad:
         self.moments: list[Moment] = []
 
     def run(self, seconds: float, say: Callable[[str], None]) -> int:
-        """Loads the node and prints its memory. Returns 1 if a request failed or memory grew."""
+        """Loads the node and prints its memory.
+
+        Returns 1 if a request failed or the memory grew.
+        """
         started = time.monotonic()
         with self._streaming() as stream:
             while time.monotonic() - started < seconds:
@@ -217,7 +220,7 @@ class FullLoad:
 
 
 def verdict(found: Growth | None) -> str:
-    """Returns the last line: the growth, and whether it counts as flat."""
+    """Returns the last line of the report: the growth, and whether it counts as flat."""
     if found is None:
         return f"too short to judge: only from {WARM_TRANSACTIONS:,} transactions on is it flat"
     each = found.total / found.transactions

@@ -71,7 +71,7 @@ def fill(client: JsonRpcClient, content: Content) -> None:
 
 
 def hostile_bodies(content: Content) -> dict[str, bytes]:
-    """Returns method -> request. Each connection repeats one of them."""
+    """Returns the request of each method. Each connection repeats one request."""
     code = {LOOPED: {"code": LOOP_CODE}}
     call = {"to": LOOPED, "gas": "0x2faf080"}
     trace = [call, "latest", {"stateOverrides": code, "timeout": "60s"}]
@@ -88,7 +88,7 @@ def hostile_bodies(content: Content) -> dict[str, bytes]:
 
 
 def attack(port: int, bodies: Sequence[bytes], connections: int) -> None:
-    """Keeps this many connections busy until the process is ended."""
+    """Keeps this many connections busy until the process ends."""
 
     async def one(body: bytes) -> None:
         while True:
@@ -138,7 +138,7 @@ def ask(
 
 
 class HostileLoad:
-    """A node under the load. ``close`` stops it."""
+    """Runs a node under the load. ``close`` stops the node."""
 
     def __init__(self, *options: str) -> None:
         size = ("--log-index-size", str(INDEX_MEGABYTES))
@@ -149,7 +149,7 @@ class HostileLoad:
         self.node.settle()
 
     def close(self) -> None:
-        """End the node."""
+        """Ends the node."""
         self.node.stop()
 
     def run(self, seconds: float, connections: int = CONNECTIONS) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class HostileLoad:
         }
 
     def _await_answers(self, methods: Sequence[str]) -> None:
-        """Waits until each method has one response. Raises TimeoutError."""
+        """Waits until each method has returned a response. Raises TimeoutError."""
         until = time.monotonic() + FIRST_ANSWERS_SECONDS
         time.sleep(2.0)
         while missing := [method for method in methods if not self._is_answered(method)]:

@@ -37,7 +37,8 @@ PAUSE_SECONDS: Final = 0.005  # between attempts to reach a node that starts
 class NodeProcess:
     """A node in a separate process. It can be called, killed, and restarted on the same port.
 
-    ``command`` is without ``--port``. ``log``: a file to which standard error is appended.
+    ``command``: the command without ``--port``. ``log``: a file to which standard error is
+    appended.
     """
 
     def __init__(self, command: Sequence[str], *, log: Path | None = None) -> None:
@@ -51,7 +52,7 @@ class NodeProcess:
     def start(self) -> float:
         """Starts the process and returns the seconds to its first response.
 
-        Raises RuntimeError if the process ends or one runs already, TimeoutError without a
+        Raises RuntimeError if the process ends or is already running, and TimeoutError without a
         response.
         """
         if self.running:
@@ -99,7 +100,7 @@ class NodeProcess:
         return self._end(signal.SIGTERM)
 
     def __enter__(self) -> Self:
-        """Starts the node, unless its constructor did."""
+        """Starts the node, unless the constructor started it."""
         if not self.running:
             self.start()
         return self
@@ -199,11 +200,11 @@ class ServerThread:
         self.loop = self.thread.loop
 
     def start(self) -> None:
-        """Starts to serve. Then ``url`` returns the address of each dialect."""
+        """Starts serving. Afterwards ``url`` returns the address of each dialect."""
         self.thread.run(self.server.start())
 
     def stop(self) -> None:
-        """Stop serving."""
+        """Stops serving."""
         self.thread.run(self.server.stop())
         self.thread.close()
 
@@ -233,9 +234,9 @@ def server_of(
 ) -> Server:
     """Returns a server for this event loop, not started, with a listener for each dialect.
 
-    Without dialects it has one listener for preconf. A dialect may name its receipts, as in
-    ``preconf/preconfirmed``. ``development``: each is that of a development node. ``options`` are
-    those of ``Server``.
+    Without dialects, the server has one listener for preconf. A dialect may name its receipts, as
+    in ``preconf/preconfirmed``. With ``development``, each listener has the methods of a
+    development node. ``options`` are passed to ``Server``.
     """
     listeners = [parse_listener(f"{name}@{HOST}:{port}") for name in dialects or ("preconf",)]
     if development:

@@ -1,8 +1,8 @@
-"""A light load generator: requests are encoded beforehand, responses only counted, in one thread
-with epoll.
+"""A light load generator that encodes requests beforehand and only counts the responses.
 
-It is closed-loop: each connection has one request in flight and sends the next after the complete
-response. A status other than 200, or an unexpected JSON-RPC error, is a failure.
+It uses one thread with epoll. It is closed-loop: each connection has one request in flight and
+sends the next after the complete response. A status other than 200, or an unexpected JSON-RPC
+error, is a failure.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Sample:
 
     @property
     def calls(self) -> int:
-        """Calls that were answered."""
+        """The number of answered calls."""
         return len(self.latencies) * self.items
 
     @property
     def rate(self) -> float:
-        """Calls per second."""
+        """The number of calls per second."""
         return self.calls / self.seconds if self.seconds else 0.0
 
     @property
@@ -115,7 +115,7 @@ class Connection:
 
 
 def size_of(data: bytes) -> int:
-    """Returns the size of the response that begins with ``data``, with its header."""
+    """Returns the size of the response that begins with ``data``, including the header."""
     end = data.find(b"\r\n\r\n")
     found = _LENGTH.search(data, 0, end + 2)
     if end < 0 or found is None:
@@ -148,7 +148,7 @@ class Load:
             self.poll.register(connection.socket, select.EPOLLIN)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Closes all connections."""
         self.poll.close()
         for connection in self.connections.values():
             connection.socket.close()
@@ -165,7 +165,7 @@ class Load:
         seconds: float | None = None,
         may_fail: bool = False,
     ) -> Sample:
-        """Sends ``requests`` (see `http`) repeatedly for ``seconds``, or each of them once.
+        """Sends ``requests`` (see `http`) repeatedly for ``seconds``, or each request once.
 
         ``may_fail``: JSON-RPC errors do not count as failures.
         """

@@ -83,7 +83,7 @@ class Hashed:
 
 
 class Filled:
-    """A chain of these blocks."""
+    """A chain of the blocks with token transfers."""
 
     def __init__(self, count: int) -> None:
         patterns = [pattern(number) for number in range(PATTERNS)]
@@ -121,7 +121,7 @@ class Filled:
 
 
 def texts(index: LogIndex, query: LogQuery, first: int, last: int, limit: int) -> tuple[int, int]:
-    """Queries as eth_getLogs does. Returns the number of logs, and the bytes of JSON text."""
+    """Queries logs as eth_getLogs does. Returns the number of logs, and the bytes of JSON text."""
     text = LogWriter(query, max_count=limit, max_size=PLENTY)
     for blocks in index.blocks(first, last, query):
         text.add(blocks)
@@ -131,7 +131,7 @@ def texts(index: LogIndex, query: LogQuery, first: int, last: int, limit: int) -
 
 
 def all_in_parts(index: LogIndex, query: LogQuery, blocks: int) -> tuple[int, int]:
-    """Reads all logs in results of the default maximum size."""
+    """Reads all logs in ranges of blocks that stay within the default maximum size of a result."""
     count = size = 0
     for first in range(1, blocks + 1, PART):
         found = texts(index, query, first, first + PART - 1, PLENTY)
@@ -178,7 +178,7 @@ def measure(blocks: int = BLOCKS, rounds: int = ROUNDS) -> dict[str, float]:
 
 
 def bloom_speed(count: int = 100_000) -> float:
-    """Returns the speed of scanning half-full bloom filters, by their size."""
+    """Returns the speed of scanning half-full bloom filters of several sizes."""
     blooms = os.urandom(count * BLOOM_SIZE)
     scan = LogQuery([UNKNOWN], [[TRANSFER]]).blooms.scan
     return len(blooms) / best(lambda: scan(blooms), 5) / 1e6

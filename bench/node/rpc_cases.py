@@ -1,4 +1,4 @@
-"""The requests that are sent to both nodes."""
+"""Defines the requests that both nodes receive."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ VARIANTS: Final = 32  # different requests per case, used in rotation
 class Case:
     """A method with different params for each variant.
 
-    ``limit``: the largest accepted CPU time of a call, as a share of anvil's; None: no aim.
-    ``batched``: also measured in batches. ``same``: both nodes must return equal results.
+    ``limit``: the largest accepted CPU time of a call, as a share of anvil's CPU time; None: no
+    aim. ``batched``: also measured in batches. ``same``: both nodes must return equal results.
     """
 
     name: str
@@ -40,12 +40,12 @@ ACCOUNTS: Final = tuple(account.address for account in dev_accounts(10))
 
 
 def account(number: int) -> str:
-    """Returns a development account; numbers repeat."""
+    """Returns a development account. Larger numbers start again at the first account."""
     return shown(ACCOUNTS[number % len(ACCOUNTS)])
 
 
 def token_transfer(content: Content, number: int) -> dict[str, str]:
-    """Returns a call that transfers some of the token to a new address."""
+    """Returns a call that transfers some tokens to a new address."""
     data = transfer(word(1_000_000 + number)[12:], 1_000)
     return {"from": account(number), "to": content.token, "data": shown(data)}
 
@@ -66,7 +66,7 @@ def simulation(content: Content, number: int, blocks: int, calls: int) -> list[A
 
 
 def transaction(content: Content, number: int) -> list[Any]:
-    """Returns params with the hash of one of the mined transfers."""
+    """Returns params with the hash of a mined transfer."""
     return [content.transactions[number % len(content.transactions)]]
 
 
@@ -148,7 +148,7 @@ class Side:
 
 @contextmanager
 def sides(progress: Callable[[str], None], peers: bool = True) -> Iterator[list[Side]]:
-    """Provides both nodes, or only this one if anvil is not available."""
+    """Provides both nodes, or only fastevm if anvil is not available."""
     opened = [Side(start_fastevm())]
     try:
         if peers:
@@ -168,7 +168,7 @@ def modes_of(case: Case) -> tuple[Mode, ...]:
 
 
 def turns(side: Side) -> Iterator[Sample]:
-    """Runs every case in every mode, each for a moment."""
+    """Runs every case in every mode for a short time."""
     for case in CASES:
         for mode in modes_of(case):
             yield side.run(case, mode, TURN_SECONDS)

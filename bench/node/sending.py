@@ -1,8 +1,8 @@
-"""Measures transactions per second: accepted by eth_sendRawTransaction, and included in canonical
-blocks.
+"""Measures transactions per second: accepted by eth_sendRawTransaction, and included in blocks.
 
-Many senders transfer one wei each, signed beforehand, as fast as the node responds. The run ends
-when the last one is in a block. Both nodes have the same block time.
+Many senders transfer one wei each. The transactions are signed beforehand and sent as fast as the
+node responds. The run ends when the last transaction is in a canonical block. Both nodes have the
+same block time.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Sending:
         return int(self.client.call("eth_getBalance", shown(address), "latest"), 16)
 
     def transfers(self, count: int, target: bytes) -> list[Transaction]:
-        """Returns the next transactions, of all senders in rotation."""
+        """Returns the next transactions, from all senders in rotation."""
         first, self.sent = self.sent, self.sent + count
         return [
             signed(self.senders[i % SENDERS].key, i // SENDERS, to=target, value=1)
@@ -97,7 +97,10 @@ class Sending:
         ]
 
     def run(self, count: int, items: int) -> dict[str, float]:
-        """Sends transactions. Returns the rates of accepted and included ones, and CPU times."""
+        """Sends transactions.
+
+        Returns the rates of accepted and included transactions, and CPU times.
+        """
         self.rounds += 1
         target = keccak256(b"target" + self.rounds.to_bytes(4, "big"))[:20]
         bodies = [
@@ -169,7 +172,7 @@ def measure(progress: Callable[[str], None], quick: bool = False) -> Found:
 
 
 def aims(found: Found) -> list[dict[str, object]]:
-    """Returns the aims, by CPU time: as many accepted as on anvil, three times as many included."""
+    """Returns the aims by CPU time: accepts as many as anvil, and includes three times as many."""
     rows = []
     for mode, by_node in found.items():
         if "anvil" not in by_node:

@@ -1,8 +1,8 @@
-"""Compares the node's storage with RocksDB, LMDB and SQLite: speed, memory, start, damage, kills.
+"""Compares the node's storage with RocksDB, LMDB and SQLite.
 
-Every engine stores the same blocks with their receipts, and finds them by number and by hashes of
-blocks and transactions. `python -m fastevm.bench.node.storage` needs the packages rocksdict and
-lmdb.
+The figures are speed, memory, time to start, and effects of damaged files and killed writers. Every
+engine stores the same blocks with their receipts, and finds them by number and by hashes of blocks
+and transactions. `python -m fastevm.bench.node.storage` needs the packages rocksdict and lmdb.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ class Stored(Protocol):
 
 
 class Ours:
-    """Our record files and archive. The index is rebuilt from the journal at every start."""
+    """Stores blocks in our record files and archive.
+
+    Every start rebuilds the index from the journal.
+    """
 
     def __init__(self, path: Path) -> None:
         path.mkdir(exist_ok=True)
@@ -101,7 +104,7 @@ class Ours:
 
 
 class Rocks:
-    """RocksDB by rocksdict, bytes only."""
+    """Stores blocks in RocksDB through rocksdict, as bytes only."""
 
     def __init__(self, path: Path) -> None:
         import rocksdict
@@ -138,7 +141,7 @@ class Rocks:
 
 
 class Lightning:
-    """LMDB: one transaction per block, synced to disk if requested."""
+    """Stores blocks in LMDB: one transaction per block, synced to disk if requested."""
 
     def __init__(self, path: Path) -> None:
         import lmdb
@@ -174,7 +177,7 @@ class Lightning:
 
 
 class Sqlite:
-    """SQLite with a write-ahead log and one transaction per block."""
+    """Stores blocks in SQLite with a write-ahead log and one transaction per block."""
 
     def __init__(self, path: Path) -> None:
         path.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""``fastevm bench --node``: makes all measurements of the node and returns one document."""
+"""Implements ``fastevm bench --node``: makes all measurements of the node in one document."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def measure(progress: Progress, quick: bool = False) -> dict[str, Any]:
 
 
 def starts(progress: Progress, count: int) -> dict[str, dict[str, Any]]:
-    """Returns for each node the median seconds to its first response, and its megabytes then."""
+    """Returns each node's median seconds to its first response, and its megabytes at that time."""
     rows: dict[str, list[ComparedNode]] = {}
     for number in range(count):
         progress(f"start {number + 1} of {count}")

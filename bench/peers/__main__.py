@@ -2,8 +2,8 @@
 
     python -m fastevm.bench.peers [geth] [evm] [on-geth] [on-revm]
 
-A program whose toolchain is not installed is skipped with a line. Ends with status 1 when a build
-failed. The first build of each downloads its dependencies and takes minutes.
+Skips a program with a message if its toolchain is not installed. Exit status 1 if a build fails.
+The first build of each program downloads its dependencies and takes minutes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fastevm.bench.peers.compiled import PROGRAMS, NotBuilt
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Builds the named programs, or all without names."""
+    """Builds the named programs, or all programs if no name is given."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.peers", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROGRAMS))

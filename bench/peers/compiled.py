@@ -1,6 +1,6 @@
-"""Peers in Go and Rust: geth with its tool `evm`, and our small programs that use geth and revm.
+"""Builds peers in Go and Rust: geth, its tool `evm`, and our small programs that use geth and revm.
 
-Each is built once into a folder outside the repository, `FASTEVM_PEER_CACHE` or
+Each program is built once into a folder outside the repository, `FASTEVM_PEER_CACHE` or
 ~/.cache/fastevm/peers. File names contain the version or a digest of our sources, so a change
 causes a new build.
 """
@@ -54,7 +54,7 @@ class Compiled:
 
     @property
     def sources(self) -> Path:
-        """The folder of our sources."""
+        """The folder that contains our sources of the program."""
         return HERE / self.folder
 
     @property
@@ -74,7 +74,10 @@ class Compiled:
         return path
 
     def build(self) -> Path:
-        """Builds the program if it is missing. Raises NotBuilt without toolchain or sources."""
+        """Builds the program if it is missing.
+
+        Raises NotBuilt if the toolchain or the sources are missing.
+        """
         path = self.path
         if path.exists():
             return path
@@ -123,7 +126,7 @@ PROGRAMS: Final = {
 
 
 def run(command: list[str], folder: Path, **environment: str) -> None:
-    """Runs a build. Raises NotBuilt with the end of its output if it fails."""
+    """Runs a build. If it fails, raises NotBuilt with the end of the build's output."""
     done = subprocess.run(
         command, cwd=folder, env=os.environ | environment, text=True, errors="replace",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,

@@ -116,7 +116,7 @@ def transaction_of(machine: Any, test: "dict[str, Any]", entry: "dict[str, Any]"
 
 
 def root_after(machine: Any, state: Any, test: "dict[str, Any]", entry: "dict[str, Any]") -> bytes:
-    """Returns the root after the transaction or its refusal, with the coinbase touched."""
+    """Returns the root after the transaction. A rejected transaction only touches the coinbase."""
     try:
         transaction = transaction_of(machine, test, entry)
         state.lock_changes()
@@ -133,7 +133,7 @@ def root_after(machine: Any, state: Any, test: "dict[str, Any]", entry: "dict[st
 
 
 def run_case(test: "dict[str, Any]", fork: str, position: int) -> "tuple[str, float, float]":
-    """Returns the failure or "", the seconds to make the state, and those after it."""
+    """Returns the failure or "", the seconds to make the state, and the seconds after that."""
     if fork not in MACHINES:
         return "of a fork that it does not have", 0.0, 0.0
     machine, entry = MACHINES[fork], test["post"][fork][position]

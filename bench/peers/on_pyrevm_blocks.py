@@ -1,4 +1,4 @@
-"""Runs the messages of a real block on pyrevm, one after the other on one state."""
+"""Runs the messages of a real block on pyrevm, one after another on one state."""
 
 import time
 from importlib.metadata import version as installed

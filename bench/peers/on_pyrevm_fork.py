@@ -24,7 +24,7 @@ def call(evm: pyrevm.EVM, message: "dict[str, str]") -> bytes:
 
 
 def bundle(evm: pyrevm.EVM, messages: "list[dict[str, str]]") -> bytes:
-    """Runs messages one after the other, reverts them, and returns the last output."""
+    """Runs messages one after another, reverts them, and returns the last output."""
     snapshot = evm.snapshot()
     outputs = [call(evm, message) for message in messages]
     evm.revert(snapshot)
@@ -32,7 +32,7 @@ def bundle(evm: pyrevm.EVM, messages: "list[dict[str, str]]") -> bytes:
 
 
 def answer(request: "dict[str, Any]") -> "dict[str, Any]":
-    """Handles ``hello``, ``open`` (url, block), ``run`` (bundles) or ``keep`` (no revert)."""
+    """Handles ``hello``, ``open`` (url, block), ``run`` (bundles) or ``keep`` (without revert)."""
     kind = request["do"]
     if kind == "hello":
         return {"version": installed("pyrevm")}

@@ -20,14 +20,14 @@ class Program(Protocol):
 
 
 def number(value: "str | int | None") -> int:
-    """Parses an integer of a case file: a JSON number, 0x text, or 0 if missing."""
+    """Parses an integer of a case file: a JSON number or 0x text. A missing value is 0."""
     if value is None:
         return 0
     return value if isinstance(value, int) else int(value, 16)
 
 
 def data(value: "str | None") -> bytes:
-    """Parses bytes of a case file: a 0x-prefixed string, or empty if it is missing."""
+    """Parses bytes of a case file: a 0x-prefixed string. A missing value is empty."""
     return bytes.fromhex((value or "0x")[2:])
 
 

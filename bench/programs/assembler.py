@@ -1,4 +1,4 @@
-"""An assembler with opcodes, pushes, labels, and data after the code."""
+"""An assembler for EVM code: opcodes, pushes, labels, and data after the code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ LABEL_BYTES = 2
 
 
 def push(number: int, *, width: int | None = None) -> bytes:
-    """Returns PUSH1 to PUSH32 of a number, with ``width`` or the fewest bytes. Zero is PUSH1 0."""
+    """Returns PUSH1 to PUSH32 of a number, with ``width`` or the fewest bytes.
+
+    Zero becomes PUSH1 0.
+    """
     width = width or max(1, (number.bit_length() + 7) // 8)
     return bytes([0x5F + width]) + number.to_bytes(width, "big")
 
@@ -26,7 +29,7 @@ class Assembly:
 
     @property
     def size(self) -> int:
-        """Bytes so far, without the data."""
+        """The number of bytes so far, without the data."""
         return len(self._code)
 
     def op(self, *mnemonics: str) -> None:
@@ -48,7 +51,7 @@ class Assembly:
         return f"L{self._names}"
 
     def land(self, label: str) -> None:
-        """Appends a JUMPDEST and sets the label to its offset."""
+        """Appends a JUMPDEST and sets the label to the offset of the JUMPDEST."""
         self._offsets[label] = len(self._code)
         self.op("JUMPDEST")
 
@@ -59,13 +62,13 @@ class Assembly:
         self._code += bytes(LABEL_BYTES)
 
     def data(self, content: bytes) -> str:
-        """Puts bytes after the code and returns the label of their offset."""
+        """Puts bytes after the code and returns a label for the offset of the bytes."""
         label = self.label()
         self._data.append((label, content))
         return label
 
     def assemble(self) -> bytes:
-        """Returns the code with its data, all references resolved."""
+        """Returns the code with its data. All references are resolved."""
         code = bytearray(self._code)
         offsets = dict(self._offsets)
         for label, content in self._data:
@@ -77,8 +80,11 @@ class Assembly:
 
 
 def assemble(source: str) -> bytes:
-    """Returns the code of a source text. Its words are mnemonics, numbers to push (0x or decimal),
-    ``name:`` for a JUMPDEST and ``@name`` for its offset. ``;`` begins a comment.
+    """Assembles a source text.
+
+    The words are mnemonics, numbers to push (0x or decimal), and labels.
+
+    ``name:`` writes a JUMPDEST and ``@name`` pushes its offset. ``;`` begins a comment.
     """
     code = Assembly()
     for line in source.splitlines():

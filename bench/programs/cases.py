@@ -1,4 +1,4 @@
-"""Programs to time, with their expected gas and output, as in ``cases.json.xz``."""
+"""Reads programs to time, with expected gas and output, from files such as ``cases.json.xz``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Outcome:
     success: bool
 
     def difference(self, expected: Outcome) -> str:
-        """Describes the difference to the expected outcome; empty if there is none."""
+        """Describes how the outcome differs from ``expected``. Empty if there is no difference."""
         found = [
             f"{name} is {getattr(self, name)}, expected {getattr(expected, name)}"
             for name in ("success", "gas_used", "output")
@@ -59,7 +59,7 @@ class Case:
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Reads a file of cases: JSON, compressed with xz if its name says so."""
+    """Reads a file of cases. The file is JSON, compressed with xz if its name ends so."""
     content = file.read_bytes()
     found: dict[str, Any] = json.loads(
         lzma.decompress(content) if file.suffix == ".xz" else content

@@ -1,4 +1,4 @@
-"""This project's programs: loops over one or a few opcodes, and an ERC-20 token."""
+"""Defines this project's own programs: loops over one or a few opcodes, and an ERC-20 token."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class ForkedProgram(Program):
-    """The program on a remote state whose needed values are all fetched."""
+    """Runs the program on a remote state after all values that it needs have been fetched."""
 
     def machine(self) -> fastevm.EVM:
         """Returns a machine on the remote state. The first call fetches."""

@@ -1,4 +1,4 @@
-"""The content of the upstream node: tokens, pools, holders and the contracts of the case file.
+"""Defines the content of the upstream node: tokens, pools, holders and contracts of the case file.
 
 All of it is in the genesis block.
 """
@@ -161,7 +161,7 @@ def pool_storage(number: int) -> dict[int, int]:
 
 
 def lone_cases() -> dict[str, tuple[bytes, dict[str, Any]]]:
-    """Returns the cases with one contract: name -> address on the upstream, and account."""
+    """Returns name -> address on the upstream, and account, of each case with a single contract."""
     found = {}
     for name, case in named(DEFAULT_CASES).items():
         accounts = [
@@ -173,7 +173,7 @@ def lone_cases() -> dict[str, tuple[bytes, dict[str, Any]]]:
 
 
 def accounts() -> dict[bytes, tuple[int, bytes, dict[int, int]]]:
-    """Returns address -> balance in wei, code, storage; without the development accounts."""
+    """Returns address -> balance in wei, code and storage, without the development accounts."""
     token = code_of("erc20/balanceOf", "0x7001")
     found: dict[bytes, tuple[int, bytes, dict[int, int]]] = {}
     for number, at in enumerate(TOKEN_ADDRESSES):
@@ -269,7 +269,7 @@ def call_object(to: bytes, data: bytes, holder: int = 0, gas: int = READ_GAS) ->
 
 
 def busy_block(count: int) -> list[Transaction]:
-    """Returns signed transactions, one per holder: token transfers, and a swap in every tenth."""
+    """Returns signed transactions, one per holder: token transfers, and every tenth a swap."""
     found = []
     for number, holder in enumerate(holders()[:count]):
         if number % SWAPS_EACH == 0:

@@ -1,4 +1,4 @@
-"""Starts the upstream nodes, anvil and our own, with the same content."""
+"""Starts the upstream nodes, anvil and fastevm, with the same content."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Upstream:
         return int(self.ask("eth_blockNumber"), 16)
 
     def fill(self) -> None:
-        """Writes the market into the newest state: anvil copies the state for each block."""
+        """Writes the market into the newest state, as anvil copies the state for each block."""
         calls: list[Call] = []
         for address, (balance, code, slots) in market.accounts().items():
             at = shown(address)
@@ -98,7 +98,7 @@ class Upstream:
 
 
 def send(client: JsonRpcClient, calls: Sequence[Call]) -> None:
-    """Sends all calls in batches. Raises LoadError if one fails."""
+    """Sends all calls in batches. Raises LoadError if a call fails."""
     for at in range(0, len(calls), MAX_BATCH):
         for answer in client.batch(calls[at : at + MAX_BATCH]):
             if isinstance(answer, RpcRefusal):
@@ -117,7 +117,7 @@ def check_receipts(client: JsonRpcClient, hashes: Sequence[str]) -> None:
 
 
 def start_anvil(document: dict[str, Any] | None = None, *options: str) -> Upstream:
-    """Starts anvil with a genesis file (default: the market's). Raises LoadError."""
+    """Starts anvil with a genesis file, by default the market's. Raises LoadError."""
     command = [str(anvil_binary()), *ANVIL_OPTIONS, "--chain-id", str(CHAIN_ID), *options]
     node = on_genesis("anvil", document, lambda genesis: [*command, "--init", genesis])
     return Upstream("anvil", node, document is None)
@@ -134,7 +134,7 @@ def start_own(document: dict[str, Any] | None = None, *options: str) -> Upstream
 def on_genesis(
     name: str, document: dict[str, Any] | None, command: Callable[[str], Sequence[str]]
 ) -> NodeProcess:
-    """Starts a node with its own genesis file. Raises LoadError if it does not start."""
+    """Starts a node with its own genesis file. Raises LoadError if the node does not start."""
     with tempfile.TemporaryDirectory() as folder:
         genesis = Path(folder) / "genesis.json"
         genesis.write_text(json.dumps(market.genesis() if document is None else document))

@@ -37,15 +37,16 @@ class Reply:
 
 
 class Cut(Exception):
-    """Raised to close the connection without a response."""
+    """Closes the connection without a response when raised."""
 
 
 @dataclass(slots=True)
 class Traffic:
     """The traffic through the proxy.
 
-    ``round_trips``: the longest chain of requests in which each began after the response to the one
-    before. ``sent`` and ``received``: bytes of bodies as the client sees them.
+    ``round_trips``: the length of the longest chain of requests, where each request began after the
+    response to the previous request. ``sent`` and ``received``: bytes of bodies as the client sees
+    them.
     """
 
     requests: int = 0
@@ -62,26 +63,26 @@ class Endpoint:
     """Decides how the proxy treats requests. This base class forwards them unchanged."""
 
     async def before(self, calls: list[Call], number: int) -> Reply | None:
-        """Returns a response in place of the node's, or None. May wait or raise `Cut`.
+        """Returns a response that replaces the node's response, or None. May wait or raise `Cut`.
 
         ``number`` counts the requests of this endpoint from 0.
         """
         return None
 
     def refusal(self, call: Call) -> dict[str, Any] | None:
-        """Returns the error object of a call that is not forwarded, or None."""
+        """Returns an error object for a call that must not reach the node, or None."""
         return None
 
     def asked(self, call: Call) -> Call:
-        """Returns the call that is forwarded to the node."""
+        """Returns the call to forward to the node."""
         return call
 
     def answered(self, call: Call, answer: Any) -> Any:
-        """Returns the response object that the client receives."""
+        """Returns the response object to send to the client."""
         return answer
 
     def reply(self, reply: Reply, calls: list[Call], number: int) -> Reply:
-        """Returns the whole response that the client receives."""
+        """Returns the whole response to send to the client."""
         return reply
 
     @property
@@ -96,7 +97,8 @@ class Endpoint:
 class Proxy:
     """Serves a node's responses at ``url``, with ``latency`` in seconds added.
 
-    ``key``: the last part of the path, like a provider's API key. Requests without it are refused.
+    ``key``: the last part of the path, like a provider's API key. The proxy rejects requests
+    without the key.
     """
 
     def __init__(
@@ -113,7 +115,10 @@ class Proxy:
 
     @property
     def endpoint(self) -> Endpoint:
-        """The treatment of requests. Setting another one restarts its count of requests."""
+        """The endpoint that treats the requests.
+
+        Setting another endpoint restarts its count of requests.
+        """
         return self._endpoint
 
     @endpoint.setter
@@ -240,7 +245,7 @@ class Proxy:
 
 
 def calls_of(body: bytes) -> list[Call]:
-    """Returns the calls of a request; none if it is not JSON."""
+    """Returns the calls of a request, or an empty list if the request is not JSON."""
     try:
         found = json.loads(body)
     except ValueError:
@@ -249,14 +254,14 @@ def calls_of(body: bytes) -> list[Call]:
 
 
 def whole(calls: Sequence[Call], error: dict[str, Any], status: int = 200) -> Reply:
-    """Returns one error object for a whole request."""
+    """Returns one error object as the response to a whole request."""
     number = calls[0].get("id") if len(calls) == 1 else None
     document = {"jsonrpc": "2.0", "id": number, "error": error}
     return Reply(json.dumps(document).encode(), status, dict(JSON_TYPE))
 
 
 class ProxyProcess:
-    """A proxy in a separate process, so that it takes no CPU time of the measured process."""
+    """A proxy in a separate process, so that it uses no CPU time of the measured process."""
 
     def __init__(self, target: str) -> None:
         self._process = subprocess.Popen(
@@ -290,7 +295,10 @@ class ProxyProcess:
 
 
 def serve(target: str) -> None:
-    """Serves until input ends. Input lines set the latency and are answered with traffic."""
+    """Serves until the input ends.
+
+    Each input line sets the latency; the reply is the traffic so far.
+    """
     with Proxy(target) as proxy:
         for line in sys.stdin:
             proxy.latency = json.loads(line).get("latency", proxy.latency)

@@ -1,4 +1,4 @@
-"""The compared forks, fastevm, anvil and pyrevm, with the same methods."""
+"""Runs the compared forks, fastevm, anvil and pyrevm, through the same methods."""
 
 from __future__ import annotations
 
@@ -27,20 +27,26 @@ Bundles = Sequence[Sequence[Message]]
 
 
 class Side(Protocol):
-    """A fork. Times are wall seconds."""
+    """A fork under measurement. Times are wall seconds."""
 
     name: str
 
     def open(self, url: str, block: int) -> float:
-        """Forks at a block without a cache. Returns the seconds."""
+        """Opens a fork at a block without a cache. Returns the seconds."""
         ...
 
     def run(self, bundles: Bundles) -> tuple[float, list[bytes]]:
-        """Returns seconds, and each bundle's last output. All start from the same state."""
+        """Returns the seconds, and the last output of each bundle.
+
+        All bundles start from the same state.
+        """
         ...
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """Executes a block on a fork. Returns seconds and successful transactions."""
+        """Executes a block on a fork.
+
+        Returns the seconds and the number of successful transactions.
+        """
         ...
 
     def close(self) -> None:
@@ -49,7 +55,7 @@ class Side(Protocol):
 
 
 class Anvil:
-    """``anvil --fork-url`` as a process, called over HTTP."""
+    """Calls ``anvil --fork-url``, a separate process, over HTTP."""
 
     name = "anvil"
 
@@ -96,7 +102,8 @@ class Anvil:
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
         """Sends the transactions again to a fork of the parent block.
 
-        ``--fork-transaction-hash`` of version 1.7.1 does not execute the transactions before it.
+        ``--fork-transaction-hash`` of anvil 1.7.1 does not execute the earlier transactions of the
+        block.
         """
         started = time.perf_counter()
         self.open(url, busy.number - 1)
@@ -115,7 +122,7 @@ class Anvil:
 
 
 class Pyrevm:
-    """pyrevm's fork, in its own Python."""
+    """Calls pyrevm's fork in an interpreter with pyrevm."""
 
     name = "pyrevm"
 
@@ -137,7 +144,7 @@ class Pyrevm:
         return float(found["seconds"]), [bytes.fromhex(each) for each in found["outputs"]]
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """Runs the messages of the block one after the other, as pyrevm has no transactions."""
+        """Runs the messages of the block one after another, because pyrevm has no transactions."""
         seconds = self.open(url, busy.number - 1)
         messages = [
             market.call_object(t.to or b"", t.data, at, t.gas_limit)
@@ -147,7 +154,7 @@ class Pyrevm:
         return seconds + float(found["seconds"]), sum(bool(each) for each in found["outputs"])
 
     def close(self) -> None:
-        """Does nothing: the process is used for the next fork."""
+        """Does nothing, because the next fork uses the same process."""
 
     def end(self) -> None:
         """Ends the process."""
@@ -155,7 +162,7 @@ class Pyrevm:
 
 
 class Fastevm:
-    """``EVM.fork`` in this process. ``cache``: a folder, or None."""
+    """Calls ``EVM.fork`` in this process. ``cache``: a folder, or None."""
 
     name = "fastevm"
 
@@ -174,7 +181,7 @@ class Fastevm:
         return run_here(self.machine, bundles)
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """Opens the state before the block, then executes all of it."""
+        """Opens the state before the block, then executes the whole block."""
         self.close()
         started = time.perf_counter()
         with RemoteSource.open(url, busy.number, cache=self.cache, progress=False) as source:
@@ -187,9 +194,9 @@ class Fastevm:
 
 
 class Local(Fastevm):
-    """The same machine with the same accounts in memory, for comparison with a warm fork.
+    """Runs the same machine with the same accounts in memory, for comparison with a warm fork.
 
-    ``transactions``: those of the busy block, which the state already includes.
+    ``transactions``: the transactions of the busy block, which the state already includes.
     """
 
     name = "local"
@@ -207,7 +214,7 @@ class Local(Fastevm):
         return time.perf_counter() - started
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """Executes the transactions only, as there is nothing to fetch."""
+        """Executes only the transactions, because there is nothing to fetch."""
         self._begin()
         assert self.machine is not None
         started = time.perf_counter()

@@ -76,7 +76,7 @@ def rounded(seconds: float) -> float:
 
 
 def microseconds(figures: Figures, names: list[str]) -> dict[str, dict[str, float]]:
-    """Returns case -> engine -> median, in the order of the file."""
+    """Returns case -> engine -> median in microseconds, in the order of the file."""
     found: dict[str, dict[str, float]] = {}
     for case in names:
         medians = {name: figures.median(case, name) for name in figures.seconds.get(case, ())}
@@ -86,7 +86,7 @@ def microseconds(figures: Figures, names: list[str]) -> dict[str, dict[str, floa
 
 
 def spread(figures: Figures) -> dict[str, dict[str, list[float]]]:
-    """Returns case -> engine -> smallest and largest round."""
+    """Returns case -> engine -> seconds of the fastest and the slowest round."""
     return {
         case: {name: [rounded(min(all_)), rounded(max(all_))] for name, all_ in by_engine.items()}
         for case, by_engine in figures.seconds.items()

@@ -1,4 +1,4 @@
-"""Bars and lines as SVG text."""
+"""Draws bars and lines as SVG text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def frame(height: float, parts: list[str]) -> str:
 
 
 def bars(title: str, rows: Sequence[tuple[str, float]]) -> str:
-    """Returns horizontal bars on a logarithmic scale from 1, or from a lower value."""
+    """Draws horizontal bars on a logarithmic scale from 1, or from a lower smallest value."""
     if not rows:
         return ""
     low = min(0.0, math.log(min(value for _, value in rows)))
@@ -56,7 +56,7 @@ def bars(title: str, rows: Sequence[tuple[str, float]]) -> str:
 
 
 def lines(title: str, positions: Sequence[float], series: Mapping[str, Sequence[float]]) -> str:
-    """Returns lines over common positions, on a linear scale from zero."""
+    """Draws lines over common positions, on a linear scale from zero."""
     if len(positions) < 2:
         return ""
     high = max(max(values) for values in series.values()) or 1.0

@@ -1,4 +1,4 @@
-"""Groups of cases, geometric means of ratios, and aims."""
+"""Groups cases, and computes geometric means of ratios and the aims."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def aim(name: str, unit: str, limit: float, value: float) -> dict[str, object]:
 
 
 def group_aims(figures: Figures, groups: dict[str, list[str]]) -> list[dict[str, object]]:
-    """Returns the aims against pyrevm; none if pyrevm did not run."""
+    """Returns the aims against pyrevm, or none if pyrevm did not run."""
     found = []
     for group, limit in GROUP_AIMS.items():
         mean = geomean(ratios(figures, groups.get(group, ()), "pyrevm").values())

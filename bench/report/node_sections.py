@@ -1,4 +1,4 @@
-"""The sections of the report that compare the node with anvil."""
+"""Writes the sections of the report that compare the node with anvil."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastevm.bench.report.drawing import bars
 
 
 def sections(found: dict[str, Any], table_of: Callable[..., str]) -> list[str]:
-    """Returns the sections. ``table_of`` makes an HTML table of a head and rows."""
+    """Returns the sections. ``table_of(head, rows)`` returns an HTML table."""
     names = ", ".join(f"{name} ({row['version']})" for name, row in found["start"].items())
     parts = [
         "<h2>The node</h2>",

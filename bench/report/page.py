@@ -41,11 +41,14 @@ def write(
     other_found: tuple[str, dict[str, Any]] | None = None,
     trend: dict[str, list[tuple[str, float]]] | None = None,
 ) -> None:
-    """Writes figures to a directory, which is created if necessary, and an HTML page of them.
+    """Writes the figures to a directory and an HTML page about them.
 
-    ``found``: figures of the engines. ``node_found``: of the node. ``blocks_found``: of real
-    blocks. ``other_found``: name and figures of a case file that is not ours. ``trend``: times and
-    values of each measure. For missing arguments, the page uses the directory's older figures.
+    Creates the directory if needed.
+
+    ``found``: figures of the engines. ``node_found``: figures of the node. ``blocks_found``:
+    figures of real blocks. ``other_found``: name and figures of a case file from another project.
+    ``trend``: times and values of each measure. For missing arguments, the page uses the
+    directory's older figures.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if other_found is not None:
@@ -62,7 +65,10 @@ def write(
 
 
 def kept(file: Path, found: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Stores the figures in a file, or, without new figures, returns the stored ones."""
+    """Stores new figures in a file and returns them.
+
+    Without new figures, returns the stored ones.
+    """
     if found is not None:
         file.write_text(json.dumps(found, indent=1) + "\n")
         return found
@@ -76,7 +82,7 @@ def page(
     others: Mapping[str, dict[str, Any] | None] = MappingProxyType({}),
     trend: dict[str, Any] | None = None,
 ) -> str:
-    """Returns the whole page. ``others``: figures of files of cases that are not ours, by name."""
+    """Returns the whole page. ``others``: figures by name of case files from other projects."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8><title>fastevm: measurements</title>",
         f"<style>{STYLE}</style><h1>fastevm: measurements</h1>",
@@ -98,7 +104,7 @@ def page(
 
 
 def course(measured: tuple[str, list[tuple[str, float]]]) -> str:
-    """Returns a table of a measure in each run, and a line if there are several runs."""
+    """Returns a table of a measure in each run. With several runs, adds a line chart."""
     name, runs = measured
     text = table(("run", name), runs)
     if len(runs) > 1:
@@ -166,7 +172,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def shown(cell: object) -> str:
-    """Formats a number with four significant digits, anything else as text."""
+    """Formats a number with four significant digits, and any other value as text."""
     if isinstance(cell, float):
         return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
     return escape(str(cell))
@@ -285,7 +291,7 @@ def cases(found: dict[str, Any]) -> str:
 
 
 def measures(found: dict[str, Any]) -> list[str]:
-    """Returns the measurements that do not come from cases."""
+    """Returns the section with the measurements that have no case file."""
     growth = found["growth"]
     threads = found["threads"]
     sizes = [math.log10(row["slots"]) for row in growth]
@@ -305,5 +311,5 @@ def measures(found: dict[str, Any]) -> list[str]:
 
 
 def listed(notes: list[str]) -> str:
-    """Returns notes as a list."""
+    """Returns notes as an HTML list."""
     return "<ul class=note>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"

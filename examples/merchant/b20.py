@@ -1,4 +1,4 @@
-"""The demonstration's chain of Base: a native stablecoin instead of a token contract."""
+"""Runs the demonstration on a chain of Base. A native stablecoin replaces the token contract."""
 
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ TOKEN_VERSION: Final = "1"
 
 
 class NativeBank(Bank):
-    """The administrator of a B20 token."""
+    """Sends the transactions of the administrator of a B20 token."""
 
     token_version = TOKEN_VERSION
     _policy: int | None = None  # blocks the buyers; created when it is first needed

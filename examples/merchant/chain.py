@@ -1,4 +1,4 @@
-"""The demonstration's chain: a development node, accounts, and a dollar token.
+"""Starts the demonstration's chain: a development node, accounts, and a dollar token.
 
 The keys are those of the well-known test mnemonic. They are public, so never use this module in a
 real shop.
@@ -33,7 +33,7 @@ PRIORITY_FEE: Final = 10**9
 
 
 def person(number: int) -> LocalAccount:
-    """Returns an account of the mnemonic; the development chain funds it."""
+    """Returns an account of the mnemonic. The development chain funds the account."""
     Account.enable_unaudited_hdwallet_features()
     found: LocalAccount = Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{number}")
     return found
@@ -54,7 +54,7 @@ class People:
 
 
 class NodeProcess:
-    """A development node in its own process, on its own port."""
+    """A development node in a separate process, on a free port."""
 
     def __init__(self, *, port: int = 0, options: Sequence[str] = ()) -> None:
         self.command = [

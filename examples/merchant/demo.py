@@ -154,7 +154,7 @@ class Demo:
         self._exit.push_async_callback(end)
 
     async def _send_blocks(self, node: NodeClient, sales: Sales) -> None:
-        """Sends each block to the pages, like a slice: blocks of 200 ms have none."""
+        """Sends each block to the pages like a slice, because blocks of 200 ms have no slices."""
         async for notification in node.subscribe("newHeads"):
             if notification is not None:
                 block = int(notification["number"], 16)
@@ -162,7 +162,7 @@ class Demo:
                 sales.slice()
 
     async def _send_slices(self, node: NodeClient, sales: Sales) -> None:
-        """Sends each slice to the pages; its index is unknown until a new block starts."""
+        """Sends each slice to the pages. Its index is unknown until a new block starts."""
         block, position = None, None
         async for notification in node.subscribe("newFlashblocks"):
             if notification is None:  # reconnected: slices may have been missed

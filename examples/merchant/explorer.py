@@ -1,4 +1,4 @@
-"""A page about a transaction: the block explorer of the development chain."""
+"""A page about a transaction, like a block explorer's page, for the development chain."""
 
 import html
 import re
@@ -42,7 +42,7 @@ class Explorer:
         self.node, self.token, self.outside = node, token, outside
 
     async def page(self, request: web.Request) -> web.Response:
-        """Returns a transaction's page; 404 if the node does not know it."""
+        """Returns a transaction's page, or 404 if the node does not know the transaction."""
         wanted = request.match_info["hash"]
         if not HASH.fullmatch(wanted):
             raise BadRequest("expected a transaction hash")

@@ -1,4 +1,4 @@
-"""Request checks: JSON bodies from the shop's own pages only; errors are returned as JSON."""
+"""Checks requests: accepts JSON bodies only from the shop's own pages. Returns errors as JSON."""
 
 import ipaddress
 import json
@@ -38,7 +38,10 @@ class BadRequest(Exception):
 
 
 async def body_of(request: web.Request, **members: type) -> dict[str, Any]:
-    """Parses a JSON body with members of these types. Raises BadRequest with the wrong member."""
+    """Parses a JSON body with members of these types.
+
+    Raises BadRequest, which names the wrong member.
+    """
     try:
         body = await request.json()
     except (ValueError, UnicodeDecodeError):
@@ -53,7 +56,7 @@ async def body_of(request: web.Request, **members: type) -> dict[str, Any]:
 
 
 def ours(request: web.Request) -> bool:
-    """Whether a POST request comes from the shop's own pages.
+    """Returns whether a POST request comes from the shop's own pages.
 
     Browsers send Origin with every POST, and send JSON to another site only after a preflight.
     """
@@ -64,7 +67,7 @@ def ours(request: web.Request) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is a loopback address."""
+    """Returns whether a host name or address is a loopback address."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -140,7 +140,7 @@ class Sales:
     # --- showing ----------------------------------------------------------------------------------
 
     async def shown(self, wanted: Iterable[str] | None) -> list[dict[str, Any]]:
-        """Returns views of these orders or of all, oldest first; skips unknown ids."""
+        """Returns views of these orders or of all orders, oldest first. Skips unknown ids."""
         if wanted is None:
             orders = await self.merchant.orders(limit=MOST_ORDERS)
             orders.sort(key=lambda order: order.created_at)
@@ -184,7 +184,10 @@ class Sales:
     # --- background tasks -------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Reconciles, checks stored orders at each slice and updates the pages until cancelled."""
+        """Reconciles, checks stored orders at each slice, and updates the pages.
+
+        Runs until cancelled.
+        """
         async with asyncio.TaskGroup() as group:
             group.create_task(self.merchant.run())
             group.create_task(self._watch())

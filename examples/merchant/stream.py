@@ -1,4 +1,4 @@
-"""Server-sent events to the pages. A page that is too slow reconnects and gets a snapshot."""
+"""Sends server-sent events to the pages. A page that is too slow reconnects and gets a snapshot."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ Event = tuple[str, dict[str, Any]]  # name, contents
 
 
 class Reader:
-    """An open page: the orders it may see (None: all), and its queue of events."""
+    """An open page, with a queue of events. ``orders``: the orders that it may see; None: all."""
 
     def __init__(self, orders: frozenset[str] | None) -> None:
         self.orders = orders

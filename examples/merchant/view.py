@@ -1,4 +1,4 @@
-"""The JSON view of an order for the pages: state, cause, checks and history as text."""
+"""Formats an order as JSON for the pages: state, cause, checks and history as text."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -42,7 +42,10 @@ def view_of(
     submissions: Sequence[Submission],
     trail: Sequence[AuditEntry],
 ) -> dict[str, Any]:
-    """Returns the view without the article. Amounts are decimal strings, times Unix seconds."""
+    """Returns the view of an order, without the article.
+
+    Amounts are decimal strings, times Unix seconds.
+    """
     terms, words = order.authorization.terms, words_of(order, submissions)
     return {
         "id": order.id,
@@ -83,7 +86,7 @@ def words_of(order: Order, submissions: Sequence[Submission]) -> Words:
 
 
 def cause_of(order: Order, verdicts: Sequence[Verdict]) -> dict[str, str] | None:
-    """Returns what is wrong as effect and reason; None if nothing is."""
+    """Returns the problem of an order as effect and reason, or None if there is no problem."""
     if order.state is State.STORED:
         failing = [
             verdict for verdict in verdicts if verdict.ok is False and verdict.reason is not None
@@ -104,7 +107,7 @@ def cause(effect: str, reason: Reason) -> dict[str, str]:
 
 
 def check(verdict: Verdict) -> dict[str, str]:
-    """Returns a verdict with its title and a sentence."""
+    """Returns a verdict as JSON, with a title and a sentence."""
     title, fine = CHECKS.get(verdict.name, (verdict.name, "passes"))
     if verdict.ok:
         return {"name": verdict.name, "title": title, "verdict": "ok", "text": fine}
@@ -125,7 +128,7 @@ def transaction(submission: Submission) -> dict[str, Any]:
 
 
 def settlement(order: Order) -> dict[str, Any] | None:
-    """Returns the transaction that used the nonce."""
+    """Returns the transaction that used the nonce of the authorization, or None."""
     found = order.settlement
     if found is None:
         return None

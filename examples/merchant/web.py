@@ -1,4 +1,4 @@
-"""The web application: two pages, their API, and their event streams."""
+"""Serves the web application: two pages, their API, and their event streams."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 class Shop:
-    """The routes; `Sales` does the work."""
+    """Defines the routes. `Sales` does the work."""
 
     def __init__(
         self, sales: Sales, bank: Bank, stream: Stream, node_url: str, explorer: Explorer

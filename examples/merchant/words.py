@@ -1,4 +1,4 @@
-"""The pages' texts: a sentence for every state and every reason."""
+"""Contains the pages' texts: a sentence for every state and every reason."""
 
 from typing import Final, NamedTuple
 

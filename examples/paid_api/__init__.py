@@ -1,1 +1,1 @@
-"""An x402 API: an answer for a cent, and a hotel booking whose price is held, then captured."""
+"""An x402 API that sells an answer for a cent, and a hotel booking with a hold on the price."""

@@ -28,7 +28,7 @@ MOVES: Final = ("capture", "void")
 
 
 class PaidApi:
-    """Serves the page: buys as the payer, captures and voids as the merchant."""
+    """Serves the page. Buys as the payer; captures and voids as the merchant."""
 
     def __init__(self, town: Town) -> None:
         self.town, self.url = town, ""
@@ -56,7 +56,7 @@ class PaidApi:
         return web.json_response({"room": 7, "nights": 1})
 
     async def buy(self, request: web.Request) -> web.Response:
-        """Requests, pays and requests again; returns the messages of each step."""
+        """Requests an answer, pays, and requests it again. Returns the messages of each step."""
         what = (await body_of(request, what=str))["what"]
         if what not in SOLD:
             raise BadRequest(f"unknown product {what!r}")
@@ -70,7 +70,7 @@ class PaidApi:
         return web.json_response({"holds": shown})
 
     async def move(self, request: web.Request) -> web.Response:
-        """Captures a part of a hold, or voids the rest."""
+        """Captures a part of a hold, or voids the remaining amount."""
         order_id, move = request.match_info["id"], request.match_info["move"]
         if move not in MOVES:
             raise BadRequest(f"unknown action {move!r}: expected capture or void")
@@ -124,7 +124,10 @@ async def bought(town: Town, url: str) -> list[dict[str, Any]]:
 
 
 async def serve(port: int, once: str | None) -> None:
-    """Serves until SIGINT or SIGTERM; with ``once`` buys one answer, prints its steps, and ends."""
+    """Serves until SIGINT or SIGTERM.
+
+    With ``once``, buys one answer, prints the steps, and ends.
+    """
     async with AsyncExitStack() as exit_:
         folder = exit_.enter_context(tempfile.TemporaryDirectory(prefix="paid-api-"))
         town = await build(exit_, folder)

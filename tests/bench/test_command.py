@@ -1,4 +1,4 @@
-"""``fastevm bench``: verifies before timing, writes a readable file, works without peers."""
+"""Tests that ``fastevm bench`` verifies before timing, writes a readable file, needs no peers."""
 
 import json
 import sys
@@ -51,7 +51,7 @@ def case(name="sum/small", group="sums", **changes):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Runs the command on cases and gives its exit code and the JSON that it wrote."""
+    """Runs the command on cases. Returns its exit code and the JSON that it wrote."""
     monkeypatch.setattr(engines, "PEER_KINDS", ())
     monkeypatch.setattr(engines, "COMPILED_KINDS", ())
 
@@ -67,7 +67,7 @@ def run(tmp_path, monkeypatch):
 
 @pytest.fixture
 def peer(tmp_path, monkeypatch):
-    """Makes an engine of another process that answers with a given outcome."""
+    """Makes an engine in another process that answers with a given outcome."""
 
     def peer(gas_used=30, slow=False, **changes):
         output = "0x" + (5).to_bytes(32, "big").hex()

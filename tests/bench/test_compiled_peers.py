@@ -1,4 +1,7 @@
-"""Peers in Go and Rust: built once, skipped with a line without their toolchain."""
+"""Tests peers in Go and Rust.
+
+Each is built once, or skipped with a message without its toolchain.
+"""
 
 import json
 import shutil
@@ -19,7 +22,7 @@ echo "no such module" >&2; exit 1
 
 @pytest.fixture
 def tools(tmp_path, monkeypatch):
-    """Provides a machine with an empty cache, whose only programs are in the returned folder."""
+    """Provides an empty cache, and a PATH that has only the returned folder."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")

@@ -1,4 +1,4 @@
-"""The benchmark of forks makes the same calls on every side, and reports medians and ratios."""
+"""Tests that the benchmark of forks makes the same calls on every side and reports medians."""
 
 import json
 from pathlib import Path

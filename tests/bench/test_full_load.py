@@ -1,4 +1,4 @@
-"""The full load: its memory figures follow from the samples, and failures are reported."""
+"""Tests the full load: samples determine its memory figures, and it reports failures."""
 
 from types import SimpleNamespace
 

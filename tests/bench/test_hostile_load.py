@@ -1,4 +1,4 @@
-"""The load of expensive requests: all are sent, and the report has the aims."""
+"""Tests the load of expensive requests: it sends all of them, and its report has the aims."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Nodes that tests and benchmarks start: each is one process, and none outlives its use."""
+"""Tests that each node of tests and benchmarks is one process that ends with its use."""
 
 import sys
 from pathlib import Path
@@ -33,7 +33,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[-1])), Answer).serve_forever()
 
 @pytest.fixture
 def started(tmp_path: Path) -> Path:
-    """Provides the file that lists the processes that were started."""
+    """Provides a file with the ids of the started processes."""
     return tmp_path / "started"
 
 

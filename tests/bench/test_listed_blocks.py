@@ -1,4 +1,4 @@
-"""The bench of blocks by their access lists: a line for each block."""
+"""Tests that the benchmark of blocks with access lists prints a line for each block."""
 
 from itertools import count
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""A million logs in the process: eth_getLogs takes at most five times its aims."""
+"""Tests that eth_getLogs on a million logs takes at most five times the time of its aims."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The node's benchmark: the load generator's parser, the page and the aims."""
+"""Tests the node's benchmark: the load generator's parser, the page and the aims."""
 
 import json
 from pathlib import Path

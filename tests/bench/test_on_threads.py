@@ -1,4 +1,4 @@
-"""Work on several threads, and on one thread: ratios of alternating runs, on a fake clock."""
+"""Tests the ratios of alternating runs on one thread and on several, with a fake clock."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ BYTES_PER_SECOND = on_threads.LEAST_HASHED / 0.0001
 
 
 class Clock:
-    """A fake clock that work advances. Hashing takes a time per byte, less on threads."""
+    """A fake clock that advances when work runs. Hashing takes a time per byte, less on threads."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, hashing_gain: float) -> None:
         self.now = 0.0

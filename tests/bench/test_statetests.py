@@ -10,7 +10,7 @@ GAS = 43_106
 
 
 def made():
-    """Provides two tests of one case each. The second one expects another root."""
+    """Provides two tests of one case each. The second test expects a wrong root."""
     wrong = state_test("London", *counting(GAS, 0))
     return {"right": state_test("Berlin", *counting(GAS, GAS)), "wrong": wrong}
 

@@ -1,4 +1,4 @@
-"""``fastevm.bench.trend``: runs are kept in a CSV file and drawn over time."""
+"""Tests that ``fastevm.bench.trend`` keeps runs in a CSV file and draws them over time."""
 
 import csv
 import json

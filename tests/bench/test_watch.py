@@ -1,4 +1,4 @@
-"""The benchmark of watched calls."""
+"""Tests the benchmark of watched calls."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The benchmark of a watch beside a node: the advanced slices, sent changes and output."""
+"""Tests the benchmark of a watch beside a node: advanced slices, sent changes and output."""
 
 from collections import Counter, defaultdict
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ from fastevm.simulate import Watch
 
 
 class Clock:
-    """A fake clock, which only work advances."""
+    """A fake clock. Only work advances it."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -34,7 +34,10 @@ class Clock:
 
 
 class FakeWatch:
-    """A watch with given steps. ``work``: seconds of each, and the questions still stale."""
+    """A watch with given steps.
+
+    ``work``: seconds of each step, and the bundles still stale after it.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock

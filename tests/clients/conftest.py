@@ -10,7 +10,10 @@ from fastevm.bench.node.launch import fastevm_node
 
 @contextmanager
 def running_node(*options: str, module: Sequence[str] = ("fastevm.rpc",)) -> Iterator[str]:
-    """Provides the address of a node with these options. The node must exit without errors."""
+    """Provides the address of a node with these options.
+
+    Fails if the node does not exit cleanly.
+    """
     node = fastevm_node(*options, module=module)
     node.start()
     try:

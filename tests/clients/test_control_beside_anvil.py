@@ -1,4 +1,4 @@
-"""Control methods compared with anvil's: equal answers, and dumps that load on either node."""
+"""Compares control methods with anvil's: equal answers, and dumps that load on either node."""
 
 import shutil
 import time
@@ -48,13 +48,13 @@ class Chains:
         self.anvil, self.client = anvil, client
 
     def same(self, method: str, *params: Any) -> Any:
-        """Return the answer that both give."""
+        """Returns the answer of both nodes. Fails if their answers differ."""
         theirs, ours = self.anvil.ask(method, *params), self.client.result(method, *params)
         assert theirs == ours, method
         return ours
 
     def each(self, method: str, *params: Any) -> tuple[Any, Any]:
-        """Returns the answers of anvil and of this node."""
+        """Returns the answers of anvil and of fastevm."""
         return self.anvil.ask(method, *params), self.client.result(method, *params)
 
 
@@ -132,7 +132,7 @@ def test_blocks_are_replaced_as_in_anvil(chains: Chains) -> None:
 def fill(ask: Any) -> list[str]:
     """Mines a contract creation with a log, and a payment of an impersonated account.
 
-    anvil answers a send before the transaction is mined, so each send waits for its receipt.
+    anvil answers a send before it mines the transaction, so each send waits for its receipt.
     """
     ask("anvil_setBalance", ALICE, ETHER)
     ask("anvil_impersonateAccount", ALICE)

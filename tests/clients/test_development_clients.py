@@ -1,4 +1,4 @@
-"""Published clients, each in a separate environment, pass all their cases on `fastevm dev`.
+"""Tests that published clients, each in its own environment, pass all their cases on `fastevm dev`.
 
 `python -m tests.ecosystem.development.clients` runs the same cases on anvil too.
 """

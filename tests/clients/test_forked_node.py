@@ -38,7 +38,7 @@ VIEM = {
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """An upstream with a contract that has counted to two, and the hash of that transaction."""
+    """An upstream whose contract has counted to two, and the hash of the last transaction."""
 
     url: str
     counter: str

@@ -1,4 +1,4 @@
-"""Programs with the npm packages ethers and viem, run by Node.js."""
+"""Runs programs with the npm packages ethers and viem on Node.js."""
 
 import json
 import shutil
@@ -49,7 +49,7 @@ VIEM = {
 def reported(client: str, url: str, payer: int, *more: str) -> dict[str, Any]:
     """Returns the output of each program of a client: its value, or the error's text.
 
-    ``more``: further arguments of the programs.
+    ``more``: further arguments for the programs.
     """
     key = "0x" + dev_accounts(payer + 1)[payer].private_key.hex()
     command = ["node", str(HERE / f"with_{client}.mjs"), url, key, *more]

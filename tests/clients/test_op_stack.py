@@ -42,7 +42,7 @@ def l2() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def op_mainnet() -> Iterator[str]:
-    """Provides a node with the chain id of OP Mainnet, by which cast recognises the OP stack."""
+    """Provides a node with the chain id of OP Mainnet, so that cast recognises the OP stack."""
     options = ("--op", "--chain-id", "10", "--block-time", "400ms", "--slice-interval", "100")
     with running_node(*options) as found:
         yield found
@@ -60,8 +60,6 @@ def test_programs_on_viem_see_an_l2(l2: str) -> None:
 
 @pytest.mark.skipif(CAST is None, reason="needs cast, which npm brings with `make test`")
 class TestCast:
-    """Commands as people type them."""
-
     def run(self, url: str, *words: str) -> str:
         command = [str(CAST), *words, "--rpc-url", url]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)

@@ -1,4 +1,4 @@
-"""Sends twenty payments one by one and twenty at once, with each client, to each kind of node."""
+"""Sends twenty payments one by one and twenty concurrently, from each client to each node."""
 
 import subprocess
 from collections.abc import Iterator

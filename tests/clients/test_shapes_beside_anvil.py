@@ -1,4 +1,4 @@
-"""Every anvil method answers in anvil's shape here, except for listed differences."""
+"""Tests that every anvil method answers in anvil's shape, except for listed differences."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Every action of viem's test client works on a development node."""
+"""Tests every action of viem's test client on a development node."""
 
 import pytest
 

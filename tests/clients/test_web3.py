@@ -1,4 +1,4 @@
-"""Programs with web3.py: payments, deployments, calls, estimates, simulations, logs, errors."""
+"""Runs programs with web3.py: payments, deployments, calls, estimates, simulations, errors."""
 
 import time
 
@@ -28,7 +28,7 @@ def alice() -> LocalAccount:
 
 
 def send(w3: Web3, sender: LocalAccount, **fields):
-    """Fill in, sign, send, and wait until the transaction's block is canonical."""
+    """Fills in, signs and sends a transaction, and waits until its block is canonical."""
     transaction = {
         "from": sender.address,
         "nonce": w3.eth.get_transaction_count(sender.address, "pending"),

@@ -1,4 +1,4 @@
-"""web3.py's own tests for go-ethereum over HTTP pass on `fastevm dev`."""
+"""Tests that web3.py's own tests for go-ethereum over HTTP pass on `fastevm dev`."""
 
 import subprocess
 

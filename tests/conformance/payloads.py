@@ -1,4 +1,4 @@
-"""Blockchain tests as engine tests: payloads as a consensus client would deliver them."""
+"""Converts blockchain tests to engine tests, with payloads as a consensus client delivers them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 def hexed(value: int | bytes | None) -> str | None:
-    """0x-hex, as the Engine API writes it."""
+    """Returns 0x-hex, as the Engine API writes it."""
     if value is None:
         return None
     return hex(value) if isinstance(value, int) else "0x" + value.hex()
