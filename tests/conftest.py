@@ -1,4 +1,4 @@
-"""Settings of all tests: examples of properties have no deadline, as machines may be busy."""
+"""Configures all tests. Hypothesis examples have no deadline, because machines may be busy."""
 
 import pytest
 from hypothesis import settings

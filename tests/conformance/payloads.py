@@ -69,10 +69,10 @@ def payload_of(block: Block, requests: list[bytes] | None) -> Json:
 
 
 def engine_test(test: Mapping[str, Any]) -> Json | None:
-    """Returns a blockchain test as an engine test, or None if one of its blocks cannot be delivered
-    so.
+    """Returns a blockchain test as an engine test, or None if a payload cannot hold its blocks.
 
-    The requests, which a block's RLP does not have, are those that the chain finds in running it.
+    A block's RLP does not contain the requests. They are those that the chain finds when it runs
+    the block.
     """
     chain = Chain(config_of(test), genesis_of(test), Layer.of(accounts_of(test["pre"])))
     payloads = []
@@ -96,7 +96,7 @@ def engine_test(test: Mapping[str, Any]) -> Json | None:
 
 
 def is_decodable(item: Mapping[str, Any]) -> bool:
-    """Returns whether a block that must be refused is one that a payload can hold."""
+    """Returns whether a payload can hold a block that must be rejected."""
     try:
         return decode_block(bytes_of(item["rlp"])).number > 0
     except InvalidBlock:

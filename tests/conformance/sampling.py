@@ -1,6 +1,6 @@
-"""Which official test files the test run takes: a seeded choice by directory and fork.
+"""Chooses the official test files of a test run, with a seed, by directory and fork.
 
-The whole of them runs by ``fastevm conformance all``.
+``fastevm conformance all`` runs all files.
 """
 
 import json
@@ -38,7 +38,7 @@ ONCE_RED = (
 
 
 def archive(suite: str) -> Path:
-    """Returns the archive of a suite; the test fails where the shared test data are missing."""
+    """Returns the archive of a suite. Fails the test if the shared test data is missing."""
     path = SHARED / "fixtures" / f"{suite}.tar.zst"
     if not path.is_file():
         pytest.fail(f"{path} is missing: set FASTEVM_SHARED to the folder of the test data")
@@ -47,13 +47,13 @@ def archive(suite: str) -> Path:
 
 @cache
 def manifest() -> Mapping[str, Any]:
-    """Returns the files in the archives."""
+    """Returns the list of files in the archives."""
     archive("general_state_tests")
     return json.loads((SHARED / "fixtures" / "manifest.json").read_text())
 
 
 def chosen(suite: str) -> Mapping[str, int]:
-    """Path -> number of cases of the files to run; every fork of the suite is among them."""
+    """Returns path -> number of cases of the files to run. They cover every fork of the suite."""
     files = [file for file in manifest()["files"] if file["suite"] == suite]
     if len(files) <= SMALL:
         taken = files
@@ -68,7 +68,7 @@ def chosen(suite: str) -> Mapping[str, int]:
 
 
 def stratified(files: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yields a share of the files of each directory, at least one; the same files on every run."""
+    """Yields a share of the files of each directory, at least one. The choice is fixed."""
     strata = defaultdict(list)
     for file in files:
         strata[file["path"].rpartition("/")[0]].append(file)
@@ -79,7 +79,7 @@ def stratified(files: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]
 
 
 def write_out(suite: str, paths: Collection[str], folder: Path) -> None:
-    """Unpack these files of a suite's archive; several of them may share a name, not a path."""
+    """Unpacks files of a suite's archive. Files may have equal names in different folders."""
     for name, content in files_of([archive(suite)]):
         if name in paths:
             target = folder / name

@@ -1,4 +1,4 @@
-"""Official blockchain tests, delivered as payloads: the runner of engine tests must agree."""
+"""Delivers official blockchain tests as payloads. The runner of engine tests must agree."""
 
 import json
 from collections import Counter
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def tests(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
-    """Name -> engine test."""
+    """Provides engine tests by name."""
     folder = tmp_path_factory.mktemp("blocks")
     write_out("eest_blockchain_tests", list(chosen("eest_blockchain_tests"))[::EVERY], folder)
     found = {}
@@ -66,7 +66,7 @@ def test_payloads_with_block_access_lists_are_judged_as_blocks_are(tmp_path: Pat
 
 
 def one(tests: dict[str, Json], fork: str) -> Json:
-    """Returns a copy of a test of the fork whose last payload is valid."""
+    """Returns a copy of a test of the fork. The last payload of the test is valid."""
     return next(
         json.loads(json.dumps(test))
         for test in tests.values()

@@ -1,4 +1,4 @@
-"""The blocks of Amsterdam on threads, by the access lists that come with them (EIP-7928)."""
+"""Runs blocks of Amsterdam on threads, by the access lists of the blocks (EIP-7928)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""State tests with constant interruptions: the outcome must be the same.
+"""Runs state tests with constant interruptions, which must not change the outcome.
 
 State is fetched value by value, every hosted op is first deferred once, and trace steps go to a
 buffer that is always full.

@@ -1,4 +1,4 @@
-"""The official tests: all files of small suites, a stratified sample of large ones."""
+"""Runs the official tests: all files of small suites, a stratified sample of large suites."""
 
 import io
 import os
@@ -55,7 +55,7 @@ From the official tests, github.com/ethereum/execution-specs at 5cdb055e, filled
 
 
 def run(suite: Suite, paths: list[Path], selection: Selection | None = None) -> Tally:
-    """Runs the files. The assertion's message has every failure."""
+    """Runs the files. The message of the assertion contains every failure."""
     output = io.StringIO()
     tally = run_suite(suite, paths, workers=WORKERS, output=output, selection=selection)
     assert tally.failed == 0, output.getvalue()

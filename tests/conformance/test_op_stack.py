@@ -1,7 +1,7 @@
-"""Executes real blocks of OP Sepolia on the state that they read, and compares the published
-hashes.
+"""Executes real blocks of OP Sepolia on the state that they read.
 
-Source: executor fixtures of kona (eight blocks under Holocene). Every value is checked by its hash.
+The published hashes must match. Source: executor fixtures of kona (eight blocks under Holocene).
+Every value is checked by its hash.
 """
 
 import pytest
@@ -25,7 +25,7 @@ DATA = sepolia_blocks()
 
 
 def state_root_after(block, layer):
-    """Returns the state root after the block, computed on its witness's partial trie."""
+    """Returns the state root after the block, computed from the nodes in its witness."""
     nodes = {
         keccak(node): node for node in map(hex_data, (DATA["nodes"][i] for i in block["nodes"]))
     }

@@ -1,4 +1,4 @@
-"""Published vectors of OP-stack chains that need several modules: limits, roots, vaults.
+"""Checks published vectors of OP-stack chains that need several modules: limits, roots, vaults.
 
 Sources: execution engine pages of the OP Stack specification (Granite to Karst), tests of op-reth
 and op-alloy, witnesses of OP Sepolia.

@@ -1,4 +1,7 @@
-"""Samples of real blocks and recorded traces. ``fastevm conformance real`` runs all."""
+"""Runs samples of real blocks and recorded traces.
+
+``fastevm conformance real`` runs all of them.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A recorded chain of 54 blocks through every fork, and the effects of a flipped byte."""
+"""Imports a recorded chain of 54 blocks through every fork, and blocks with a changed byte."""
 
 import json
 import random
@@ -88,7 +88,7 @@ def test_blocks_encode_to_the_bytes_they_came_from(chain: Chain) -> None:
 
 
 def prefixes() -> Iterator[tuple[Chain, bytes, bytes]]:
-    """Yields for each block a chain up to its parent, its RLP, and the next block's RLP."""
+    """Yields, for each block, the chain up to its parent, its RLP, and the next block's RLP."""
     chain = new_chain()
     blocks = blocks_in(recorded("chain.rlp"))
     for raw, following in zip(blocks, [*blocks[1:], b""], strict=True):

@@ -1,4 +1,4 @@
-"""Random cases: contracts, and transactions that run them."""
+"""Makes random cases: contracts, and transactions that run them."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -55,19 +55,19 @@ class Case:
 
     @staticmethod
     def loads(text: str) -> "Case":
-        """Reads the JSON of `dumps` or of a corpus file."""
+        """Reads JSON that `dumps` wrote, or a corpus file."""
         fields = json.loads(text)
         return Case(**{name: fields[name] for name in Case.__annotations__})
 
     @property
     def programs(self) -> int:
-        """Returns the number of programs: codes of accounts and of creations."""
+        """Returns the number of programs: codes of accounts and init codes."""
         codes = sum(1 for account in self.pre.values() if account["code"] != "0x")
         return codes + sum(1 for transaction in self.transactions if transaction["to"] is None)
 
 
 def made_by(creator: bytes, nonce: int) -> bytes:
-    """Returns the address of a contract that CREATE makes."""
+    """Returns the address of a contract created by CREATE."""
     encoded = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
     return keccak256(rlp.encode([creator, encoded]))[12:]
 
@@ -86,7 +86,7 @@ class CaseMaker:
         self.number = random.choice((1, 300, 1000, 70_000))
 
     def since(self, fork: str) -> bool:
-        """Returns whether the case's fork is this one or later."""
+        """Returns whether the case's fork is ``fork`` or a later fork."""
         return self.era >= FORKS.index(fork_named(fork).name)
 
     def make(self) -> Case:
@@ -123,7 +123,7 @@ class CaseMaker:
     # --- the state ---
 
     def make_scenes(self) -> None:
-        """Chooses values for programs. Their init codes contain no further init codes."""
+        """Chooses values for programs. Init codes contain no further init codes."""
         births = [made_by(address, self.nonces[address]) for address in self.contracts]
         births = self.random.sample(births, 2)
         addresses = (*self.contracts, *self.contracts, *PEOPLE[:3], *births, NOBODY, COINBASE)
@@ -254,7 +254,7 @@ class CaseMaker:
         self.pre[CONTRACTS[0]]["balance"] = ETHER
 
     def make_envelope(self, fields: Fields, kind: int) -> None:
-        """Sets the fields of the type: prices, access list, blobs, authorizations."""
+        """Sets the fields of the transaction type: prices, access list, blobs, authorizations."""
         random, base = self.random, self.block["base_fee"]
         fields["type"] = kind
         if kind < 2:
@@ -296,6 +296,6 @@ class CaseMaker:
 
 
 def make_case(seed: int, fork: str | None = None) -> Case:
-    """Returns the case of a seed, for the given fork or one that the seed selects."""
+    """Returns the case of a seed, for the given fork or for a fork that the seed selects."""
     random = Random(seed)
     return CaseMaker(random, fork or random.choice(FORKS)).make()

@@ -1,4 +1,4 @@
-"""The peers. Each is started once for all tests."""
+"""Provides the peers. Each peer is started once for all tests."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

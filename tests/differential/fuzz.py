@@ -1,11 +1,11 @@
-"""Compares fastevm with its peers on fresh random programs for a given time.
+"""Compares fastevm with its peers on new random programs for a given time.
 
     python -m tests.differential.fuzz --seconds 600 [--seed N] [--peers eels,pyrevm,geth+revm,self]
 
 Prints what was compared, and for each difference the seed and the smallest case. That case is also
 written to tests/differential/corpus/, which later test runs replay. The peer "self" is fastevm in
-other modes: suspended, traced, in slices (tests/metamorphic). Peers joined with + run the same
-cases. A default peer that is not installed is skipped with a message. Exit status 1: there was a
+other modes: suspended, traced, in slices (tests/metamorphic). Peers joined with + run equal cases.
+A default peer that is not installed is skipped with a message. Exit status 1 if there was a
 difference.
 """
 
@@ -52,7 +52,7 @@ class Campaign:
         self.found: list[Path] = []
 
     def run(self, until: float, programs: int | None = None) -> None:
-        """Runs the peers in turn until a time, or until each has compared ``programs``."""
+        """Runs the peers in rotation until a time, or until each has compared ``programs``."""
         while time.monotonic() < until:
             for name in self.names:
                 self.turn(name)
@@ -60,7 +60,10 @@ class Campaign:
                 break
 
     def turn(self, name: str) -> None:
-        """Runs a batch of cases on one peer. Reports come last, because they use the peer again."""
+        """Runs a batch of cases on one peer.
+
+        Reports follow the batch, because they call the peer too.
+        """
         started = time.monotonic()
         differing = []
         seeds = list(islice(self.seeds, TURNS.get(name, TURNS["eels"])))
@@ -161,12 +164,12 @@ class Campaign:
 
 
 def kind_of(difference: str | None) -> str:
-    """Returns the words of a difference before its values."""
+    """Returns the beginning of a difference, without its values."""
     return "" if difference is None else difference.partition(" is ")[0].partition(" of ")[0]
 
 
 def installed() -> list[str]:
-    """Returns the default peers that are installed. Prints a line for each other one."""
+    """Returns the installed default peers. Prints a line for each missing peer."""
     names = []
     for group in DEFAULT:
         found = []

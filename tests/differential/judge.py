@@ -1,4 +1,4 @@
-"""Runs cases on peers, each in the form that it supports, and reports differences."""
+"""Runs cases on peers, each case in the form that the peer supports, and reports differences."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ UNPAID_CODE = "contract creation code storage out of gas"
 
 @dataclass
 class Verdict:
-    """The result of a comparison: a description of a difference, or None."""
+    """The result of a comparison. ``difference``: a description, or None."""
 
     case: Case
     difference: str | None
@@ -32,7 +32,7 @@ class Verdict:
 
 
 def question(peer: str, case: Case) -> tuple[Case, Outcome] | None:
-    """Returns the case as the peer can run it, and fastevm's outcome. None if the peer cannot."""
+    """Returns the case in a form that the peer can run, and fastevm's outcome, or None."""
     if case.fork not in KNOWN[peer]:
         return None
     if peer in COMPILED:
@@ -68,13 +68,13 @@ def is_bare_storage(account: Fields) -> bool:
 
 
 def judge(peer: Peer, case: Case) -> Verdict:
-    """Compare one case."""
+    """Compares one case."""
     (verdict,) = judge_all(peer, [case])
     return verdict
 
 
 def judge_all(peer: Peer, cases: Iterable[Case]) -> Iterator[Verdict]:
-    """Compare many cases; the peer works while the next ones are made."""
+    """Compares many cases. The peer works while the next cases are made."""
     asked: list[tuple[Case, Outcome]] = []
     skipped: list[Case] = []
 
@@ -98,11 +98,10 @@ def judge_all(peer: Peer, cases: Iterable[Case]) -> Iterator[Verdict]:
 
 
 def takes(peer: str, case: Case) -> bool:
-    """Returns whether geth or revm can run the case: they lack EIP-7610, which concerns no real
-    chain.
+    """Returns whether geth or revm can run the case.
 
-    revm panics when it loads code that begins like a delegation but is none. No chain has such
-    code.
+    They lack EIP-7610, which concerns no real chain. revm panics when it loads code that begins
+    like a delegation but is no delegation. No chain has such code.
     """
     return (
         case.fork in KNOWN[peer]
@@ -121,7 +120,7 @@ def is_broken_delegation(account: Fields) -> bool:
 def judge_together(
     peers: Sequence[Peer], cases: Iterable[Case], ahead: int = 8
 ) -> Iterator[tuple[str, Verdict]]:
-    """Compares each case with several peers that run it unchanged.
+    """Compares each case with several peers that run the case unchanged.
 
     fastevm runs the case once. The peers run it while the next cases are made. Yields the name of a
     peer and its verdict, in the order of the cases. ``ahead``: cases that may wait for a peer.
@@ -152,7 +151,7 @@ def answers_of(case: Case, ours: Outcome, peers: list[Peer]) -> Iterator[tuple[s
 
 
 def in_our_terms(case: Case, theirs: Outcome) -> Outcome:
-    """Returns a peer's outcome without a status that no receipt has.
+    """Returns a peer's outcome with failures as receipts report them.
 
     In Frontier, a contract that cannot pay for its code is kept without code. geth reports this as
     a failure.

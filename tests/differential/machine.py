@@ -46,7 +46,7 @@ def state_of(pre: dict[str, Fields]) -> Layer:
 
 
 def transaction_of(fields: Fields) -> Transaction:
-    """Returns the unsigned transaction of a case's fields."""
+    """Returns an unsigned transaction with the fields of a case."""
     built: dict[str, Any] = {name: fields[name] for name in UNCHANGED if name in fields}
     for name in BYTES:
         built[name] = unhexed(fields[name]) if fields[name] else None
@@ -66,7 +66,7 @@ def transaction_of(fields: Fields) -> Transaction:
 
 @lru_cache(maxsize=32)
 def evm_of(fork: str) -> EVM:
-    """Returns a machine for all cases of a fork, so that state that is not reset shows."""
+    """Returns a machine for all cases of a fork, so that missing resets of state become visible."""
     return EVM(fork)
 
 
@@ -90,7 +90,7 @@ def block_of(case: Case, schedule: ForkSchedule) -> Fields:
 
 
 def prepare(case: Case, evm: EVM) -> EVM:
-    """Set the machine to the case's block and state."""
+    """Sets the machine to the case's block and state."""
     evm.set_block(**block_of(case, evm.schedule))
     evm.state = state_of(case.pre)
     return evm
@@ -164,11 +164,11 @@ def with_signatures(case: Case) -> Case:
 
 
 def as_free_message(case: Case) -> Case | None:
-    """Returns the first call of the case without fees, for a peer that supports no fees; None if
-    there is none.
+    """Returns the first call of the case without fees, or None if there is no call.
 
-    Without storage, because that peer treats given slots as warm. The sender's nonce is not 0: that
-    peer does not increment it, so a sender without balance would be empty only there.
+    Used for a peer that supports no fees. The case has no storage, because the peer treats given
+    slots as warm. The sender's nonce is not 0: the peer does not increment it, so a sender without
+    balance would be empty only there.
     """
     calls = [fields for fields in case.transactions if fields["to"] and fields["type"] < 3]
     if not calls:

@@ -22,7 +22,7 @@ def minimise(case: Case, shows: Shows) -> Case:
 
 
 def try_all(case: Case, candidates: Callable[[Case], Iterator[Case]], shows: Shows) -> Case:
-    """Applies candidates that still show the difference, starting again after each."""
+    """Applies each candidate that still shows the difference. Starts again after each success."""
     found = True
     while found:
         found = False
@@ -108,7 +108,7 @@ def with_data(case: Case, at: int, data: bytes) -> Case:
 
 
 def shorter(text: str, put: Callable[[bytes], Case], holds: Shows) -> bytes:
-    """Removes ever smaller pieces, or replaces them by JUMPDESTs so that jumps stay valid."""
+    """Removes ever smaller pieces, or replaces them with JUMPDESTs so that jumps stay valid."""
 
     def shows(code: bytes) -> bool:
         return holds(put(code))

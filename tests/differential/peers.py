@@ -31,7 +31,7 @@ COMPILED = {"geth": "on-geth", "revm": "on-revm"}
 
 
 class PeerError(Exception):
-    """A peer that could not be started, or failed on a case."""
+    """Raised if a peer cannot be started or fails on a case."""
 
 
 def python_of(name: str) -> Path:
@@ -56,9 +56,9 @@ def command_of(name: str) -> list[str | Path]:
 
 
 class Peer:
-    """The worker process of a peer; use it in a `with` statement.
+    """The worker process of a peer. Use it in a `with` statement.
 
-    ``command``: of the worker; default: that of the peer.
+    ``command``: the command of the worker; by default that of the peer.
     """
 
     def __init__(self, name: str, command: Sequence[str | Path] | None = None) -> None:
@@ -82,14 +82,14 @@ class Peer:
         self.close()
 
     def close(self) -> None:
-        """End the process."""
+        """Ends the process."""
         self.process.kill()
         self.writer.shutdown(cancel_futures=True)
         self.process.communicate()
         self.errors.close()
 
     def read(self) -> dict[str, Any]:
-        """Returns the next answer, or raises PeerError with the peer's message."""
+        """Returns the next answer. Raises PeerError with the peer's message."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -101,7 +101,7 @@ class Peer:
         return answer
 
     def send(self, case: str) -> None:
-        """Sends a case as a line of JSON without waiting; `read` reports a peer's end."""
+        """Sends a case as a line of JSON without waiting. `read` raises if the peer has ended."""
         assert self.process.stdin is not None
         self.writer.submit(self.process.stdin.write, case + "\n")
 
@@ -111,7 +111,7 @@ class Peer:
         return self.read()
 
     def run_all(self, cases: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yields outcomes in the order of the cases, which are made while the peer works."""
+        """Yields outcomes in the order of the cases. Cases are made while the peer works."""
         waiting = 0
         for case in cases:
             self.send(case)

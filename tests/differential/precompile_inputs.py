@@ -1,4 +1,4 @@
-"""Inputs for precompiles: valid ones from known points and signatures, and damaged ones."""
+"""Makes inputs for precompiles: valid inputs of known points and signatures, and damaged inputs."""
 
 from hashlib import sha256
 from random import Random
@@ -38,7 +38,7 @@ P256_SAMPLE = b"".join(
 
 
 def numbers(*values: int, width: int = 32) -> bytes:
-    """Big-endian integers side by side."""
+    """Returns big-endian integers of a width, concatenated."""
     return b"".join(value.to_bytes(width, "big") for value in values)
 
 
@@ -79,7 +79,7 @@ def blake2f(random: Random) -> bytes:
 
 
 def kzg(random: Random) -> bytes:
-    """Returns a proof for the zero polynomial."""
+    """Returns an input with a proof for the zero polynomial."""
     infinity = b"\xc0" + bytes(47)
     versioned = b"\x01" + sha256(infinity).digest()[1:]
     return versioned + numbers(random.randrange(1 << 250), 0) + infinity + infinity

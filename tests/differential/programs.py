@@ -1,4 +1,4 @@
-"""Random programs: structured, mutated, and random bytes."""
+"""Makes random programs: structured, mutated, and random bytes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ class Scene:
 
 @cache
 def opcodes_of(fork: str) -> frozenset[str]:
-    """Returns the mnemonics of a fork. Cached, because a program needs them 600 times."""
+    """Returns the mnemonics of a fork. Cached, because one program needs them 600 times."""
     return frozenset(schedule_for(fork).opcodes)
 
 
@@ -153,7 +153,7 @@ class Writer:
         self.height += 1
 
     def operand(self, kind: str) -> None:
-        """Pushes a value of the kind."""
+        """Pushes a value of the given kind."""
         chance = self.random.random()
         if kind == "address":
             self.address()
@@ -193,7 +193,7 @@ class Writer:
         self.take(f"DUP{depth}")
 
     def apply(self, mnemonic: str) -> None:
-        """Pushes the operands, or uses the stack's, and appends the opcode."""
+        """Pushes the operands, or uses the items on the stack, and appends the opcode."""
         op = BY_MNEMONIC[mnemonic]
         kinds = OPERANDS.get(mnemonic, " ".join(["any"] * op.pops)).split()
         found = 0
@@ -323,7 +323,7 @@ class Writer:
         self.code.op("JUMPI")
 
     def skip(self) -> None:
-        """Writes a jump over bytes that are no code, or to a target computed from PC."""
+        """Writes a jump over bytes that are not code, or to a target computed from PC."""
         over = self.code.label()
         if self.random.random() < 0.3:
             self.push(words.any_word(self.random))
@@ -361,7 +361,7 @@ class Writer:
         self.keep()
 
     def copy_in(self, label: str, size: int) -> None:
-        """Copies data after the code to the start of memory."""
+        """Copies data from behind the code to the start of memory."""
         self.push(size)
         self.code.push_label(label)
         self.push(0)
@@ -369,7 +369,7 @@ class Writer:
         self.height -= 2
 
     def returned(self) -> None:
-        """Reads return data: its size, or a part within or beyond its end."""
+        """Reads return data: its size, or a range within or beyond its end."""
         if not self.scene.knows("RETURNDATACOPY"):
             return
         chance = self.random.random()
@@ -384,7 +384,7 @@ class Writer:
         self.height -= 3
 
     def creation(self) -> None:
-        """Creates a contract from appended init code, stores its address, usually calls it."""
+        """Creates a contract from appended init code, stores its address, and usually calls it."""
         code = self.random.choice(self.scene.initcodes)
         self.copy_in(self.code.data(code), len(code))
         second = self.scene.knows("CREATE2") and self.random.random() < 0.5
@@ -422,7 +422,7 @@ class Writer:
         self.height -= 2
 
     def oddity(self) -> None:
-        """Code that a compiler would not produce."""
+        """Writes code that a compiler would not produce."""
         chance = self.random.random()
         if chance < 0.3:
             self.code.raw(self.random.randbytes(1))
@@ -534,7 +534,7 @@ def noise(random: Random) -> bytes:
 
 
 def program(random: Random, scene: Scene) -> bytes:
-    """Returns a program of any of these kinds."""
+    """Returns a structured, mutated or random program."""
     kind = random.random()
     if kind < 0.05:
         return noise(random)
@@ -543,7 +543,7 @@ def program(random: Random, scene: Scene) -> bytes:
 
 
 def initcode(random: Random, scene: Scene) -> bytes:
-    """Returns init code: some statements, and usually a runtime code that it returns."""
+    """Returns init code: some statements, and usually a RETURN of runtime code."""
     if random.random() < 0.15:
         return program(random, scene)
     writer = Writer(random, scene)
@@ -560,7 +560,7 @@ def initcode(random: Random, scene: Scene) -> bytes:
 
 
 def deployed(random: Random, scene: Scene) -> bytes:
-    """Returns code for a new contract: a short program, nothing, or code that forks refuse."""
+    """Returns code for a new contract: a short program, no code, or code that forks reject."""
     kind = random.random()
     if kind < 0.06:
         return b""

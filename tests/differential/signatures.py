@@ -34,8 +34,8 @@ def x_of(scalar: int) -> int:
 def edges() -> list[Signature]:
     """Returns every combination of edge values, and sums that meet equal points or infinity.
 
-    With R = k G the key is (s k - z) / r G: z = s k gives infinity, z = 2 s k and z = 0 make terms
-    equal.
+    The recovered key is (s k - z) / r G if R = k G. So z = s k gives infinity, and z = 2 s k and z
+    = 0 make both terms equal.
     """
     found = [(z, y, r, s) for z, y, r, s in product(HASHES, (0, 1), XS, NEAR)]
     for k, s, y in product([*range(1, 40), LAMBDA, LAMBDA + 1, ORDER - 1], NEAR, (0, 1)):
@@ -46,7 +46,10 @@ def edges() -> list[Signature]:
 
 
 def random_edges(source: random.Random) -> Iterator[Signature]:
-    """Yields endless signatures with numbers near powers of two, multiples of G and a known R."""
+    """Yields endless signatures.
+
+    Numbers are near powers of two, multiples of G, or give a known R.
+    """
     points = [(k, x_of(k)) for k in (*range(1, 33), LAMBDA, LAMBDA - 1, ORDER // 2)]
 
     def number() -> int:

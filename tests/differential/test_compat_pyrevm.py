@@ -1,4 +1,4 @@
-"""Tests that a program with pyrevm's names prints the same on pyrevm and on fastevm."""
+"""Tests that a program prints the same text on pyrevm and on fastevm under pyrevm's names."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from .peers import ROOT, WORKERS, python_of
 
 
 def printed(python: Path | str, module: str) -> list[str]:
-    """Returns the output of the program by line."""
+    """Returns the lines that the program prints."""
     environ = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
         [python, "-B", WORKERS / "revm_names.py", module], cwd=ROOT, capture_output=True,

@@ -55,7 +55,7 @@ def payment() -> dict[str, str]:
 
 
 def choices(rng: random.Random, base: int) -> list[tuple[str, list[Any]]]:
-    """Returns requests that may come next. ``base``: the time of the newest block."""
+    """Returns requests that may come next. ``base``: the timestamp of the newest block."""
     later = base + rng.choice((0, 20, 500, 5_000))
     return [
         ("evm_mine", []),
@@ -134,16 +134,16 @@ def test_time_and_modes_are_those_of_anvil(pair: Pair, seed: int) -> None:
 def return_to_clock(pair: Pair) -> None:
     """Ends the interval of timestamps.
 
-    anvil's evm_revert keeps the interval and uses the block's time. fastevm restores both as
-    Hardhat does (tests/rpc/test_reverted_settings.py). A block mined by the clock just before the
-    snapshot makes them equal.
+    anvil's evm_revert keeps the interval and uses the block's time. fastevm restores both values,
+    as Hardhat does (tests/rpc/test_reverted_settings.py). A block mined by the clock just before
+    the snapshot makes both nodes equal.
     """
     for node in pair:
         node.ask("anvil_removeBlockTimestampInterval")
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
-    """Returns whether a condition becomes true within seconds: anvil answers before it mines."""
+    """Waits until a condition is true, because anvil answers before it mines. False if never."""
     deadline = time.monotonic() + MAX_WAIT
     while not condition():
         if time.monotonic() > deadline:

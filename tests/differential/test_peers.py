@@ -1,4 +1,4 @@
-"""Tests that random programs do the same on fastevm and on other implementations.
+"""Tests that random programs have equal results on fastevm and on other implementations.
 
 Compares status, gas used, output and logs of each transaction, every account, and the state root if
 the peer has one. For more programs run `make fuzz`.

@@ -1,4 +1,4 @@
-"""Tests trace lines against the executable specification step by step."""
+"""Compares trace lines with the executable specification, step by step."""
 
 import io
 import json
@@ -23,8 +23,7 @@ COST = -1  # index of the gas cost in a step
 
 
 def steps_of(case: Case) -> list[tuple[list[int], bool]]:
-    """Returns each step [pc, opcode, gas, stack, memory, depth, cost], and whether it halts its
-    frame.
+    """Returns each step [pc, opcode, gas, stack, memory, depth, cost], and whether its frame halts.
 
     Stack and memory are sizes. Undefined opcodes are omitted.
     """

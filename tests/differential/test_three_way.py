@@ -1,4 +1,4 @@
-"""Tests that random programs do the same on fastevm, geth and revm, from Frontier to Amsterdam.
+"""Tests that random programs have equal results on fastevm, geth and revm, Frontier to Amsterdam.
 
 Compares status, gas used, output and logs of each transaction, and the final state root. For more
 programs run `python -m tests.differential.fuzz --peers geth+revm --programs 1000000`.
@@ -45,7 +45,7 @@ def test_programs_do_the_same_on_three_engines(peers: list[Peer], fork: str) -> 
 
 
 def test_another_outcome_is_a_difference_on_both(peers: list[Peer]) -> None:
-    """A balance that only the peers have changes their root, which the comparison must report."""
+    """The peers get another balance, so their root differs, and the comparison must report this."""
     case = make_case(FIRST_SEED, "Cancun")
     ours = list(judge_together(peers, [case]))
     assert not any(verdict.difference for _, verdict in ours)

@@ -1,4 +1,4 @@
-"""Tests that another implementation can execute blocks with recorded witnesses only."""
+"""Tests that another implementation can execute blocks with only the recorded witnesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random operands: edge values, plausible offsets, sizes and gas."""
+"""Makes random operands: edge values, plausible offsets, sizes and gas."""
 
 from random import Random
 
@@ -56,7 +56,7 @@ def size(random: Random) -> int:
 
 
 def slot(random: Random) -> int:
-    """Returns a storage key: one of few, so that keys repeat."""
+    """Returns a storage key, one of a few, so that keys repeat."""
     return random.randrange(SLOTS) if random.random() < 0.9 else any_word(random)
 
 
@@ -79,7 +79,7 @@ def value(random: Random) -> int:
 
 
 def shift(random: Random) -> int:
-    """Returns a number of bits."""
+    """Returns a shift distance in bits."""
     return random.randrange(258) if random.random() < 0.85 else any_word(random)
 
 

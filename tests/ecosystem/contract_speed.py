@@ -97,7 +97,7 @@ def works(node: LocalNode) -> dict[str, dict[str, Work]]:
 
 
 def microseconds(work: Work, calls: int) -> float:
-    """Returns the CPU time of a call."""
+    """Returns the CPU microseconds of a call."""
     started = time.process_time()
     for _ in range(calls):
         work()

@@ -7,8 +7,6 @@ from eth_tester.utils.backend_testing import BaseTestBackendDirect
 
 
 class TestBackend(BaseTestBackendDirect):  # type: ignore[misc]
-    """Runs all inherited cases."""
-
     @pytest.fixture
     def eth_tester(self) -> EthereumTester:
         return EthereumTester(get_chain_backend())

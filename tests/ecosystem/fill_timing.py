@@ -1,7 +1,7 @@
 """A pytest plugin that writes how long ``fill`` spent in its transition tool.
 
-The variable ``FILE`` of the environment names the file: wall seconds and CPU seconds, with those of
-processes that the tool started.
+The environment variable ``FILE`` names the file. It gets wall seconds and CPU seconds, including
+the processes that the tool started.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ FILE: Final = "FASTEVM_FILL_TIMES"
 
 
 class Spent:
-    """Sums over all blocks."""
+    """The sums of seconds over all blocks."""
 
     wall = cpu = 0.0
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process and of its finished children."""
+    """Returns the CPU seconds of this process and of its finished children."""
     found = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in found)
 

@@ -3,14 +3,14 @@
     python -m tests.ecosystem.filling CLONE TESTS... [--tools NAMES] [--rounds N] [OPTIONS]
 
 CLONE is a clone of execution-specs with the program ``.venv/bin/fill``, and TESTS are folders or
-files in it. The tools take turns: ``plugin`` is fastevm in the process of the filler, ``program``
-is ``--evm-bin fastevm-evm``, ``geth`` is geth's ``evm`` (`python -m fastevm.bench.peers evm`), and
-``specification`` is the filler's default. OPTIONS are those of ``fill``. geth refuses state tests
+files in it. The tools alternate: ``plugin`` is fastevm in the process of the filler, ``program`` is
+``--evm-bin fastevm-evm``, ``geth`` is geth's ``evm`` (`python -m fastevm.bench.peers evm`), and
+``specification`` is the filler's default. OPTIONS are options of ``fill``. geth rejects state tests
 of Prague and later without system contracts, so use it with ``-m blockchain_test``.
 
-The table has medians of wall and CPU seconds, and the fastest and the slowest round: of the filler,
-and of its calls of the tool. Ends with status 1 if fixtures differ from those of the first tool, 2
-if a tool does not fill.
+The table has medians of wall and CPU seconds, and the fastest and the slowest round, of the filler
+and of its calls of the tool. Exit status 1 if fixtures differ from the first tool's fixtures, 2 if
+a tool does not fill.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ SHOWN_OUTPUT: Final = 2000  # characters of a failed run
 
 
 class NotFilled(Exception):
-    """A tool is missing, or its run failed."""
+    """Raised if a tool is missing or its run fails."""
 
 
 class Filled(NamedTuple):
-    """Hashes of the fixtures by name, and seconds: wall and CPU of the run, then of the tool."""
+    """Hashes of the fixtures by name; wall and CPU seconds of the run, then of the tool."""
 
     hashes: dict[str, str]
     seconds: tuple[float, float, float, float]
 
 
 def options_of(tool: str, folder: Path) -> list[str]:
-    """Returns the options of ``fill`` that select a tool. ``folder``: for a program of ours."""
+    """Returns the options of ``fill`` for a tool. Writes fastevm's program to ``folder``."""
     if tool == "plugin":
         return [*PLUGIN]
     if tool == "specification":
@@ -96,7 +96,7 @@ def fill(clone: Path, tests: list[str], tool: str, *more: str) -> Filled:
 
 
 def hashes_below(folder: Path) -> dict[str, str]:
-    """Returns the hashes of all fixtures of a folder by their names."""
+    """Returns the hashes of all fixtures below a folder, by the names of the fixtures."""
     found = {}
     for path in sorted(folder.rglob("*.json")):
         if ".meta" not in path.parts:
@@ -106,12 +106,12 @@ def hashes_below(folder: Path) -> dict[str, str]:
 
 
 def differing(ours: dict[str, str], theirs: dict[str, str]) -> list[str]:
-    """Returns the names of fixtures that differ. A tool may lack a fork, so only common ones."""
+    """Returns the names of fixtures that differ. Ignores fixtures that a tool does not have."""
     return sorted(name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name])
 
 
 def spread(seconds: list[float]) -> str:
-    """Returns the fastest and the slowest round, in brackets; nothing for a single round."""
+    """Returns the fastest and the slowest round in brackets, or nothing for a single round."""
     return f" ({seconds[0]:.1f} to {seconds[-1]:.1f})" if len(seconds) > 1 else ""
 
 

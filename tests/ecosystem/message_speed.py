@@ -44,7 +44,7 @@ Send = Callable[[bytes, bytes], object]
 
 
 class ByNames:
-    """pyrevm's ``EVM``, or the ``EVM`` of fastevm's replacement module."""
+    """Runs messages with pyrevm's ``EVM``, or with the ``EVM`` of fastevm's replacement module."""
 
     def __init__(self, module: Any) -> None:
         self.evm = module.EVM(spec_id="CANCUN", gas_limit=2**63)
@@ -62,7 +62,7 @@ class ByNames:
 
 
 class Direct:
-    """``fastevm.EVM``."""
+    """Runs messages with ``fastevm.EVM``."""
 
     def __init__(self) -> None:
         self.evm = EVM("cancun")
@@ -90,7 +90,7 @@ def invariant(engine: Any, calls: int) -> float:
 
 
 def single(engine: Any, message: str, calls: int) -> float:
-    """Returns microseconds per message, in one run that is reverted at the end."""
+    """Returns microseconds per message in a single run, which is reverted at the end."""
     code, data, weight = MESSAGES[message]
     engine.code(code)
     send: Send = engine.send
@@ -105,7 +105,7 @@ def single(engine: Any, message: str, calls: int) -> float:
 
 
 def main() -> None:
-    """All rounds, and the table."""
+    """Runs all rounds and prints the table."""
     calls = int(sys.argv[1]) if len(sys.argv) > 1 else CALLS
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
     engines = {

@@ -1,7 +1,7 @@
 """Runs published test suites of other libraries on fastevm and on their usual engine.
 
-``python -m tests.ecosystem.suites [NAME ...]`` runs each suite in a separate environment, one
-engine after the other, and prints counts and CPU seconds as Markdown. Exit status 1 if fewer tests
+``python -m tests.ecosystem.suites [NAME ...]`` runs each suite in a separate environment, on one
+engine after another, and prints counts and CPU seconds as Markdown. Exit status 1 if fewer tests
 pass on fastevm than on the other engine. Environments, sources and logs stay in ``build/suites``.
 """
 

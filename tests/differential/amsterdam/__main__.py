@@ -2,9 +2,9 @@
 
     python -m tests.differential.amsterdam [--programs N] [--seed S] [--rules S|F]
 
-S: the rules of April 2026; F: the frozen ones, which networks run. Without ``--rules``: both.
-Prints each difference with its seed, the smallest case for the first of each kind, and how often
-each rule was reached. Exit status 1: there was a difference.
+S selects the rules of April 2026, F the frozen rules that networks run. Without ``--rules``, both
+run. Prints each difference with its seed, the smallest case for the first difference of each kind,
+and how often each rule was reached. Exit status 1 if there was a difference.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Executes a case on fastevm as one block. Executes each transaction alone, too, for its output."""
+"""Executes a case on fastevm as one block. Also executes each transaction alone, for its output."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ class Run:
         self.evm.set_block(**block_of(environment, self.schedule))
 
     def outcome(self) -> Outcome:
-        """Returns everything that can be compared."""
+        """Returns all comparable values of the run."""
         self.builder.begin()
         outcomes = [self.add(fields) for fields in self.case.transactions]
         try:

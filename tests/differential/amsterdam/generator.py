@@ -1,4 +1,4 @@
-"""Random blocks of Amsterdam: programs that grow the state, often with too little gas."""
+"""Makes random blocks of Amsterdam: programs that grow the state, often with too little gas."""
 
 from random import Random
 from typing import Any, Final
@@ -54,7 +54,7 @@ class AmsterdamMaker(CaseMaker):
         self.is_april = fork == RULE_SETS["S"]
 
     def make(self) -> Case:
-        """Returns the case, without storage of accounts without code if the rules forbid it."""
+        """Returns the case. If the rules forbid it, accounts without code have no storage."""
         case = super().make()
         for address, account in list(case.pre.items()):
             is_bare = account["code"] == "0x" and not account["nonce"]
@@ -71,7 +71,7 @@ class AmsterdamMaker(CaseMaker):
         return case
 
     def system_contract(self, address: bytes, code: bytes) -> Fields:
-        """Returns a system contract, rarely with other code. Some have pending requests."""
+        """Returns a system contract, rarely with unusual code. Some have pending requests."""
         random = self.random
         if random.random() < 0.004:
             code = random.choice((b"", b"\xfe", b"\x5f\x5f\xfd"))
@@ -164,7 +164,7 @@ class AmsterdamMaker(CaseMaker):
         fields["to"] = hex_bytes(person)
 
     def make_others(self) -> None:
-        """Adds other forks' accounts, and one at the address of a new contract."""
+        """Adds the accounts of other forks' cases, and one at the address of a new contract."""
         super().make_others()
         sender = PEOPLE[0]
         if self.random.random() < 0.1:
@@ -173,7 +173,7 @@ class AmsterdamMaker(CaseMaker):
             self.put(made_by(sender, nonce), **self.random.choice(kinds))
 
     def exact_gas(self, fields: Fields) -> int:
-        """Returns the gas that the transaction needs before it runs."""
+        """Returns the gas that the transaction needs before its first frame runs."""
         values = {**fields, "gas_limit": TOTAL_CAP - 1}
         if self.is_april:
             return self.least_gas(values)
@@ -220,7 +220,10 @@ class AmsterdamMaker(CaseMaker):
         return random.choice((10_000_000, 16_700_000, 18_000_000, 25_000_000))
 
     def make_envelope(self, fields: Fields, kind: int) -> None:
-        """Sets fields as for other forks. Repeats authorizations: some are invalid or clear."""
+        """Sets fields as for other forks.
+
+        Repeats authorizations; some are invalid or clear the code.
+        """
         super().make_envelope(fields, kind)
         authorizations = fields.get("authorization_list")
         if authorizations and self.random.random() < 0.15:
@@ -232,7 +235,7 @@ class AmsterdamMaker(CaseMaker):
             )
 
     def set_and_cleared(self) -> list[list[Any]]:
-        """Returns a delegation that is set, cleared and set again, or cleared first."""
+        """Returns authorizations that set, clear and set a delegation again, or clear it first."""
         who = self.random.randrange(len(PEOPLE))
         targets = [self.delegate(), bytes(20), self.delegate()][self.random.randrange(2) :]
         found = []
@@ -254,7 +257,10 @@ class AmsterdamMaker(CaseMaker):
         return [chain, hex_bytes(target), nonce, signed.y_parity, signed.r, signed.s]
 
     def make_caller(self) -> None:
-        """Adds the caller of other forks' cases. Its calls may pass all gas."""
+        """Adds the contract that calls all others, as in cases of other forks.
+
+        Its calls may pass all gas.
+        """
         super().make_caller()
         if self.random.random() < 0.2:
             self.pre[CONTRACTS[0]]["balance"] = self.random.choice((0, 1, ETHER))

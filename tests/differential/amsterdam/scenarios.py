@@ -1,6 +1,7 @@
 """Programs for rules that random statements rarely reach.
 
-A scenario is code for the contract that a transaction calls, and gas for it. Its values are random.
+A scenario is the code of a contract, and gas for a transaction that calls the contract. Its values
+are random.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,10 @@ class Scenario:
 
 @dataclass
 class Stage:
-    """Values for a scenario: ``owner`` is the contract that gets the code, and its nonce."""
+    """Values for a scenario. ``owner``: the contract that gets the code.
+
+    ``nonce``: the owner's nonce.
+    """
 
     random: Random
     schedule: ForkSchedule
@@ -41,11 +45,14 @@ class Stage:
     nobody: tuple[bytes, ...]
 
     def state_gas(self, size: int) -> int:
-        """Returns about the state gas of ``size`` bytes."""
+        """Returns approximately the state gas of ``size`` bytes."""
         return size * (self.schedule.parameters["state_byte_cost"] or 1_174)
 
     def reservoir(self) -> int:
-        """Returns gas whose part above the cap is about the state gas of a few operations."""
+        """Returns gas above the transaction's cap.
+
+        The part above pays for a few operations on state.
+        """
         slots = self.random.choice((0, 1, 1, 2, 3, 5))
         return CAP - 30_000 + slots * self.state_gas(64) + self.random.randrange(-500, 40_000)
 
@@ -63,7 +70,7 @@ def number(address: bytes) -> int:
 
 
 def write(code: Assembly, words: str) -> None:
-    """Writes numbers to push and opcodes."""
+    """Appends each word: a push if it is a number, and otherwise an opcode."""
     for word in words.split():
         if word[0].isdigit():
             code.push(int(word))
@@ -72,7 +79,7 @@ def write(code: Assembly, words: str) -> None:
 
 
 def create(code: Assembly, init_code: bytes, value: int, salt: int | None) -> None:
-    """Leaves the address of a new contract on the stack."""
+    """Appends code that creates a contract and leaves its address on the stack."""
     code.push(len(init_code))
     code.push_label(code.data(init_code))
     write(code, "0 CODECOPY")
@@ -82,7 +89,7 @@ def create(code: Assembly, init_code: bytes, value: int, salt: int | None) -> No
 
 
 def returning(runtime: bytes, before: str, end: str) -> bytes:
-    """Returns init code that does something and then returns the runtime code."""
+    """Returns init code that runs ``before``, and then returns the runtime code."""
     code = Assembly()
     write(code, f"{before} {len(runtime)}")
     code.push_label(code.data(runtime))
@@ -91,7 +98,7 @@ def returning(runtime: bytes, before: str, end: str) -> bytes:
 
 
 def birth(stage: Stage) -> Scenario:
-    """A new contract writes slots, and destroys itself during its creation or when it is called."""
+    """Makes a new contract write slots, and destroy itself during its creation or when called."""
     random = stage.random
     beneficiary = random.choice(("ADDRESS", "CALLER", str(number(stage.target()))))
     slots = " ".join(f"{random.randrange(3)} {slot} SSTORE" for slot in range(random.randrange(4)))
@@ -113,7 +120,7 @@ def birth(stage: Stage) -> Scenario:
 
 
 def size(stage: Stage) -> Scenario:
-    """Code and init code close to the size limit, or to the size that the gas pays for."""
+    """Makes code and init code close to the size limit, or to the size that the gas pays for."""
     random = stage.random
     code = Assembly()
     if random.random() < 0.5:
@@ -135,7 +142,7 @@ def size(stage: Stage) -> Scenario:
 
 
 def deployment(stage: Stage) -> Scenario:
-    """Init code of a creation transaction whose gas ends about where its code is paid."""
+    """Makes init code of a creation transaction. The gas ends about when the code is paid for."""
     random = stage.random
     length = random.choice((*CODE_SIZES, 32, 1_000))
     words = -(-length // 32)
@@ -146,7 +153,7 @@ def deployment(stage: Stage) -> Scenario:
 
 
 def restoring(stage: Stage) -> Scenario:
-    """A slot is set in one frame and cleared in another frame of the contract, which may fail."""
+    """Sets a slot in one frame and clears it in another frame of the contract, which may fail."""
     random = stage.random
     code = []
     for slot in range(random.randrange(1, 4)):
@@ -168,7 +175,7 @@ def restoring(stage: Stage) -> Scenario:
 
 
 def immediate(stage: Stage) -> Scenario:
-    """DUPN, SWAPN and EXCHANGE: truncated, invalid, with too few items, or as jump targets."""
+    """Makes DUPN, SWAPN and EXCHANGE truncated, invalid, a jump target, or with too few items."""
     random = stage.random
     opcode = random.choice(IMMEDIATE_OPCODES)
     fill = assemble("PC " * random.choice((0, 3, 17, 40, DEEP, DEEP)))
@@ -186,7 +193,7 @@ def immediate(stage: Stage) -> Scenario:
 
 
 def narrow(stage: Stage) -> Scenario:
-    """An operation with several charges. The gas ends between them."""
+    """Makes an operation with several charges. The gas ends between two charges."""
     random = stage.random
     target, fresh = number(stage.target()), number(random.choice(stage.nobody))
     value = random.choice((0, 0, 1))
@@ -210,7 +217,7 @@ def narrow(stage: Stage) -> Scenario:
 
 
 def growing(stage: Stage) -> Scenario:
-    """Many new slots: more than the reservoir pays for, or nearly all that the gas pays for."""
+    """Sets many new slots: more than the reservoir pays for, or nearly all that the gas allows."""
     random = stage.random
     count = random.randrange(1, 60)
     end = random.choice(("", "", "0 0 REVERT", "INVALID"))

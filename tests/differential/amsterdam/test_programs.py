@@ -1,4 +1,4 @@
-"""Tests that random blocks do the same on fastevm and on a transcription of the rules.
+"""Tests that random blocks have equal results on fastevm and on a transcription of the rules.
 
 Compares status, gas paid, refund, output and logs of each transaction; the gas that the block
 counts after each; requests, access list, every account and the state root. For more programs run
@@ -47,7 +47,7 @@ def test_blocks_do_the_same(peer: Callable[[str], Peer], rules: str) -> None:
 
 
 def case_of(rules: str, code: str, to: str | None = CONTRACT, **fields: Any) -> Case:
-    """Returns a block with a transaction to a contract with this code, and one that fails."""
+    """Returns a block with a transaction to a contract with ``code``, and the failing CALLEE."""
     callee = "6001600055600060005560006000fd"
     pre = {
         SENDER: {"balance": ETHER, "nonce": 0, "code": "0x", "storage": {}},

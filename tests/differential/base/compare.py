@@ -18,7 +18,7 @@ CREATE = bytes.fromhex("62975e6a")
 
 
 def prepared() -> Journal:
-    """Returns a state in which all features are active."""
+    """Returns a state with all features of the ActivationRegistry active."""
     journal = Journal()
     journal.codes[policies.ACTIVATION] = MARKER
     for feature in (*factory.FEATURES, policies.POLICY_FEATURE):

@@ -1,4 +1,4 @@
-"""Random calls of Base's native contracts: valid, malformed, and with too little gas."""
+"""Makes random calls of Base's native contracts: valid, malformed, and with too little gas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SALTS = tuple(bytes([n]) * 32 for n in range(4))
 
 
 class Call(NamedTuple):
-    """A call of a native contract. ``gas``: of the frame; None: chosen later."""
+    """A call of a native contract. ``gas``: gas of the frame; None: chosen later."""
 
     to: bytes
     data: bytes
@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
 
 class Generator:
-    """Generates the calls of a sequence in one fork. Knows which tokens and policies may exist."""
+    """Makes the calls of a sequence in one fork. Keeps the tokens and policies that may exist."""
 
     def __init__(self, random: Random, fork: int, now: int) -> None:
         self.random, self.fork, self.now = random, fork, now
@@ -166,7 +166,7 @@ class Generator:
         return Call(to, data, random.choice(PEOPLE), value, is_static, gas)
 
     def opening(self) -> list[Call]:
-        """Returns calls that create policies and two tokens whose first account has every role."""
+        """Returns calls that create policies and two tokens. The first account has every role."""
         owner = PEOPLE[0]
         kinds = (policies.ALLOWLIST, policies.BLOCKLIST, policies.ALLOWLIST)
         made = [
@@ -203,7 +203,7 @@ def push(value: int, size: int = 2) -> bytes:
 
 
 class Assembler:
-    """Writes a program. The data of its calls follow the code."""
+    """Writes a program. The data of the program's calls follow the code."""
 
     def __init__(self, generator: Generator, others: tuple[bytes, ...]) -> None:
         self.generator, self.random, self.others = generator, generator.random, others
@@ -218,7 +218,7 @@ class Assembler:
         return self.generator.call().to
 
     def wanted(self) -> Call:
-        """Returns a call. In Beryl never of createB20, because its error texts are not known."""
+        """Returns a call. In Beryl it is never createB20, because the error texts are unknown."""
         wanted = self.generator.call()
         while self.generator.fork == 1 and wanted.data[:4] == selector(factory.CREATE):
             wanted = self.generator.call()

@@ -1,4 +1,4 @@
-"""Tests that a stablecoin of Base and the same token in Solidity have the same results."""
+"""Tests that a stablecoin of Base and a token in Solidity have equal results."""
 
 from collections import Counter
 

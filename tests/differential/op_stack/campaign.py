@@ -34,7 +34,7 @@ class Difference:
 
 @dataclass
 class Tally:
-    """Counts of the contents of a fork's blocks, and the differences."""
+    """Counts of what a fork's blocks contain, and the differences."""
 
     blocks: int = 0
     candidates: int = 0
@@ -63,7 +63,7 @@ def class_of(outcome: Fields) -> str:
 
 
 def reported(case: Fields, expected: Fields) -> list[str]:
-    """Returns the differences of a case. An error of a side is a difference too."""
+    """Returns the differences of a case. An error on one side is a difference too."""
     if "failure" in expected:
         return [f"the transcription failed: {expected['failure']}"]
     try:
@@ -73,7 +73,7 @@ def reported(case: Fields, expected: Fields) -> list[str]:
 
 
 def reported_of_users(peer: Peer, case: Fields, expected: Fields) -> list[str]:
-    """Reports an accepted first block of a fork that has users' transactions (Jovian on)."""
+    """Reports an accepted first block of a fork with users' transactions (since Jovian)."""
     if not any(
         outcome.get("reason", "").startswith("only deposits")
         for outcome in expected["transactions"]
@@ -91,7 +91,7 @@ def reported_of_users(peer: Peer, case: Fields, expected: Fields) -> list[str]:
 
 
 def run(peer: Peer, fork: Fork, first_seed: int, transactions: int) -> Tally:
-    """Compares blocks of consecutive seeds until this many transactions were executed."""
+    """Compares blocks of consecutive seeds until ``transactions`` transactions were executed."""
     tally, seed = Tally(), first_seed
     while tally.executed < transactions:
         case = make_block(seed, fork)
@@ -129,7 +129,7 @@ def kind_of(words: list[str]) -> str:
 
 
 def smaller(case: Fields, name: str, kind: type, still: Callable[[Fields], list[str]]) -> Fields:
-    """Returns the case without those parts of a member that the difference does not need."""
+    """Removes the parts of a member that the difference does not need. Returns the case."""
     parts = list(case[name].items() if kind is dict else case[name])
     index = len(parts) - 1
     while index >= 0:

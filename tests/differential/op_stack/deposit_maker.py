@@ -1,4 +1,4 @@
-"""Random deposits: of L1 attributes, users and upgrades, with every kind of failure."""
+"""Makes random deposits: of L1 attributes, users and upgrades, with every kind of failure."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ class DepositMaker:
         )  # fmt: skip
 
     def attributes(self) -> bytes:
-        """Returns the first transaction of a block, in the format of its contract."""
+        """Returns the first transaction of a block, in the format of the L1 attributes contract."""
         is_bedrock = self.fork < Fork.REGOLITH
         source = attributes_source_hash(word(self.l1.hash), self.l1.sequence_number)
         data = self.l1.calldata(self.form)
@@ -72,7 +72,7 @@ class DepositMaker:
         self, sender: bytes, to: bytes, value: int = 0, gas: int = 200_000, data: bytes = b"",
         mint: int | None = None, is_system: bool = False,
     ) -> Deposit:  # fmt: skip
-        """Returns a user's deposit. Without ``mint``, mints a random amount."""
+        """Returns a user's deposit. Without ``mint``, the deposit mints a random amount."""
         random = self.random
         if mint is None:
             mint = random.choice((0, 0, 1, ETHER, (1 << 128) - 1 - 10**30))
@@ -82,7 +82,7 @@ class DepositMaker:
         return Deposit(source, sender, to, mint, value, gas, is_system, data)
 
     def sender(self) -> bytes:
-        """Returns a sender: often of transactions, else a contract of L1 or L2, or new."""
+        """Returns a sender: often a user, else a contract of L1 or L2, or a new address."""
         people = [key.address for key in PEOPLE]
         return self.random.choice((*people, *people, ALIASED, NOBODY, CONTRACTS[0]))
 
@@ -118,7 +118,7 @@ class DepositMaker:
         return self.deposit(self.sender(), to, 0, gas, data)
 
     def long_data(self) -> Deposit:
-        """Returns a deposit with gas near the minimum: 10 per token in Isthmus, 4 before."""
+        """Returns a deposit with gas near the minimum: 10 per token in Isthmus, 4 earlier."""
         random = self.random
         data = random.randbytes(random.randrange(LONGEST_DATA))
         tokens = 4 * len(data) - 3 * data.count(0)
@@ -126,7 +126,7 @@ class DepositMaker:
         return self.deposit(self.sender(), random.choice((NOBODY, CONTRACTS[2])), 0, gas, data)
 
     def for_system(self) -> Deposit:
-        """Returns a system deposit. It succeeds before Regolith, as clients differ on failures."""
+        """Returns a system deposit. Before Regolith it succeeds, as clients differ on failures."""
         if self.fork < Fork.REGOLITH:
             return self.deposit(DEPOSITOR, NOBODY, 0, 10**8, is_system=True, mint=0)
         return self.deposit(self.sender(), self.random.choice(CONTRACTS), 0, is_system=True)

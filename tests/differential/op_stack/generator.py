@@ -1,7 +1,7 @@
-"""Random blocks of the OP stack: a state, deposits, and candidates for users' transactions.
+"""Makes random blocks of the OP stack: a state, deposits, and candidates for users' transactions.
 
 `specification.blocks` executes a case. Some candidates are invalid in the block: both sides must
-refuse them and continue with the next one.
+reject them and continue with the next one.
 """
 
 from random import Random
@@ -44,7 +44,7 @@ class BlockMaker:
         self.attributes = self.make_attributes()
 
     def make(self, transactions: int) -> Fields:
-        """Returns a case with about this many transactions."""
+        """Returns a case with about ``transactions`` transactions."""
         random = self.random
         self.world.put_attributes(self.make_attributes(), self.form)
         deposits = DepositMaker(self.world, self.attributes, self.form, self.gas_limit)
@@ -114,7 +114,7 @@ class BlockMaker:
         return completed(header, self.parent_fork, bytes(32), footprint, random.randbytes(32))
 
     def parent_fields(self) -> Fields:
-        """Returns the parent's fields that the transcription may use: all but the state roots."""
+        """Returns the parent's fields that the transcription may use. Omits the state roots."""
         fields: Fields = {}
         for name, value in vars(self.parent).items():
             fields[name] = to_hex(value) if isinstance(value, bytes) else value
@@ -124,8 +124,9 @@ class BlockMaker:
         return fields
 
     def make_attributes(self) -> Attributes:
-        """Returns attributes. Scalars are both zero only in Ecotone and with a blob base fee of
-        zero, because the clients differ otherwise (see `specification.fees.is_first_of_ecotone`).
+        """Returns attributes. Only Ecotone may have two zero scalars, with a blob base fee of zero.
+
+        Otherwise the clients differ (see `specification.fees.is_first_of_ecotone`).
         """
         random = self.random
         has_scalars = self.fork >= Fork.FJORD or random.random() < 0.9
@@ -149,7 +150,7 @@ class BlockMaker:
         )
 
     def parameters(self) -> FeeParameters:
-        """Returns the contract's parameters after the attributes, which set only some."""
+        """Returns the contract's parameters after the attributes, which set only some of them."""
         reported = Attributes.decode(self.attributes.calldata(self.form))
         known = vars(parameters_from_attributes(reported))
         storage = self.world.stored_parameters()

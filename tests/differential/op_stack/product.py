@@ -1,8 +1,8 @@
 """Executes a case on the product through its public API, and reports differences.
 
 Executes every candidate alone, as a block builder does. Then imports the block of the valid ones:
-decoded from RLP, validated against its parent, executed. The same block with one wrong header field
-must be refused.
+decodes it from RLP, validates it against its parent, executes it. Finally imports the block with
+one wrong header field at a time, which the product must reject.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ WITHDRAWALS_ROOT, BLOB_GAS_USED, EXCESS_BLOB_GAS, REQUESTS_HASH = 16, 17, 18, 20
 
 @cache
 def config_of(chain_id: int, fork: Fork, begins: int) -> ChainConfig:
-    """Returns a chain whose last fork begins at a time, and all earlier forks at 0."""
+    """Returns a chain that starts its last fork at ``begins``, and all earlier forks at 0."""
     times = {KEYS[known]: 0 for known in Fork if Fork.BEDROCK < known < fork}
     if fork > Fork.BEDROCK:
         times[KEYS[fork]] = begins
@@ -89,7 +89,7 @@ class Import:
         }
 
     def state(self) -> Layer:
-        """Returns the state with which the block begins."""
+        """Returns the state before the block."""
         layer = state_of(self.case["pre"])
         header = self.parent.block.header
         return state_before(self.config.activations, layer, header, self.timestamp)
@@ -99,7 +99,7 @@ class Import:
         return items
 
     def block(self, header: list[Any]) -> Block:
-        """Returns the block of the valid transactions under a header."""
+        """Returns the block that has this header and the valid transactions."""
         pairs = zip(self.case["transactions"], self.expected["transactions"], strict=True)
         raw = [unhexed(text) for text, outcome in pairs if outcome["valid"]]
         transactions = [rlp.decode(item) if item[0] >= LEGACY else item for item in raw]
@@ -107,7 +107,7 @@ class Import:
         return decode_block(rlp.encode([header, transactions, [], *withdrawals]))
 
     def execute(self, block: Block) -> Layer:
-        """Returns the state after the block. Raises FastevmError if the block is refused."""
+        """Returns the state after the block. Raises FastevmError if the block is rejected."""
         check_unexecuted(self.config, block, self.parent, self.schedule)
         result = execute_block(self.state(), block, self.schedule, **self.options)
         validate_result(block.header, result)
@@ -239,7 +239,7 @@ def is_reported(attributes: L1Attributes) -> bool:
 
 
 def header_differences(imported: Import) -> list[str]:
-    """Returns the wrong headers that are accepted."""
+    """Returns the wrong headers that the product accepts."""
     found = []
     for name, items in wrong_headers(imported):
         try:

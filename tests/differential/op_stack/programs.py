@@ -1,4 +1,4 @@
-"""Small random programs for contracts of random blocks, and a contract for the L1 attributes."""
+"""Makes small random programs for contracts of random blocks, and the L1 attributes contract."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -60,8 +60,8 @@ def l1_block_code(form: Fork) -> bytes:
 def precompile_caller() -> bytes:
     """Returns a contract that calls a precompile with zeros.
 
-    Its data are three words: address, number of zeros, gas. It stores the success, the size of the
-    output and its hash.
+    Its calldata has three words: address, number of zeros, gas. It stores the success, the size of
+    the output and the output's hash.
     """
     word_at = lambda at: push(at) + bytes([CALLDATALOAD])  # noqa: E731
     call = push(0) + push(0) + word_at(32) + push(0) + word_at(0) + word_at(64)
@@ -87,7 +87,7 @@ class Programs:
         )  # fmt: skip
 
     def program(self, longest: int = 8) -> bytes:
-        """Returns a program of a few pieces and an end."""
+        """Returns a program of a few random pieces and an end."""
         pieces = [
             self.random.choice(self.kinds)() for _ in range(self.random.randrange(1, longest))
         ]
@@ -128,7 +128,7 @@ class Programs:
         return pushed + push(size) + push(0) + bytes([LOG0 + topics])
 
     def asking(self) -> bytes:
-        """Stores a value of the environment in a slot."""
+        """Returns code that stores a value of the environment in a slot."""
         choice = self.random.random()
         if choice < 0.1:
             back = self.random.choice((0, 1, 1, 300))
@@ -141,7 +141,7 @@ class Programs:
         return store(self.slot(), bytes([self.random.choice(ENVIRONMENT)]))
 
     def calling(self) -> bytes:
-        """Makes a call with little or no value, and stores its success in a slot."""
+        """Returns code that makes a call with little or no value, and stores its success."""
         random = self.random
         gas = push(random.choice((0, 3_000, 50_000, ROOMY)))
         if random.random() < 0.2:
@@ -154,7 +154,10 @@ class Programs:
         return store(self.slot(), call) if random.random() < 0.7 else call + bytes([POP])
 
     def precompile(self) -> bytes:
-        """Calls a precompile with a short input. Slow precompiles get an invalid one."""
+        """Returns code that calls a precompile with a short input.
+
+        For slow ones the input is invalid.
+        """
         random = self.random
         number = random.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 18, 0x100, 0x100))
         size = random.choice((0, 1, 32, 64, 96, 128, 160, 213))
@@ -187,7 +190,7 @@ class Programs:
         return store(self.slot(), push(self.random.randrange(40)) + bytes([CALLDATALOAD]))
 
     def newer(self) -> bytes:
-        """Uses opcodes of later forks, which halt before their fork."""
+        """Returns code with opcodes of later forks, which halt in earlier forks."""
         early = self.random.random() < 0.1
         if self.random.random() < 0.5 and (self.fork >= Fork.KARST or early):
             return store(self.slot(), push(self.random.randrange(1 << 90)) + bytes([CLZ]))

@@ -92,7 +92,7 @@ def case_of(block: Fields) -> Fields:
 
 
 def changed(pre: Fields, post: Fields) -> Fields:
-    """Returns the difference between two states, in the format of the recorded change."""
+    """Returns the changes from one state to another, in the format of the recorded change."""
     changes: Fields = {}
     nobody: Fields = {"nonce": 0, "balance": 0, "code": "0x", "storage": {}}
     for address in pre.keys() | post.keys():
@@ -115,7 +115,7 @@ def changed(pre: Fields, post: Fields) -> Fields:
 
 
 def recorded_change(post: Fields, pre: Fields) -> Fields:
-    """Returns the recorded change without values that were zero before and after."""
+    """Returns the recorded change without values that are zero before and after the block."""
     changes: Fields = {}
     for address, parts in post.items():
         found: Fields = {

@@ -1,4 +1,4 @@
-"""Signed transactions as raw bytes, and addresses of keys, without the product."""
+"""Makes signed transactions as raw bytes, and addresses of keys, without the product."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ class Key:
         self.address = keccak256(self.private.public_key.format(compressed=False)[1:])[12:]
 
     def sign(self, digest: bytes) -> tuple[int, int, int]:
-        """Returns parity, r and s."""
+        """Returns the parity, r and s of a signature."""
         signature = self.private.sign_recoverable(digest, hasher=None)
         r, s = signature[:32], signature[32:64]
         return signature[64], int.from_bytes(r, "big"), int.from_bytes(s, "big")
 
 
 def legacy(key: Key, fields: list[Any], chain_id: int | None) -> bytes:
-    """Returns a legacy transaction of nonce, price, gas, to, value and data (EIP-155)."""
+    """Returns a legacy transaction with nonce, price, gas, to, value and data (EIP-155)."""
     suffix = [] if chain_id is None else [chain_id, 0, 0]
     parity, r, s = key.sign(keccak256(rlp_encode(fields + suffix)))
     v = LEGACY_V + parity if chain_id is None else CHAIN_V + 2 * chain_id + parity
@@ -35,7 +35,7 @@ def legacy(key: Key, fields: list[Any], chain_id: int | None) -> bytes:
 
 
 def typed(kind: int, key: Key, fields: list[Any], has_high_s: bool = False) -> bytes:
-    """Returns a typed transaction from the fields before its signature."""
+    """Returns a typed transaction. ``fields``: all fields before the signature."""
     parity, r, s = key.sign(keccak256(bytes([kind]) + rlp_encode(fields)))
     if has_high_s:
         parity, s = 1 - parity, ORDER - s
@@ -50,5 +50,5 @@ def authorization(key: Key, chain_id: int, address: bytes, nonce: int) -> list[A
 
 
 def created_by(sender: bytes, nonce: int) -> bytes:
-    """Returns the address of a contract created by a transaction or CREATE."""
+    """Returns the address of a contract that a creation transaction or CREATE deploys."""
     return keccak256(rlp_encode([sender, nonce]))[12:]

@@ -1,7 +1,7 @@
-"""Tests that random blocks do the same on the product and on the transcription.
+"""Tests that random blocks have equal results on the product and on the transcription.
 
 Compares which transactions are valid in a block, receipts, gas, logs, fees, the state and the
-block's hash. Wrong headers must be refused. For more blocks run `python -m
+block's hash. Wrong headers must be rejected. For more blocks run `python -m
 tests.differential.op_stack --help`.
 """
 
@@ -35,7 +35,7 @@ def test_blocks_do_the_same(peer: Callable[[str], Peer], fork: Fork) -> None:
 
 
 def texts(random: Random) -> Iterator[bytes]:
-    """Yields data like those of transactions. Their ends decide how far a match may extend."""
+    """Yields data like those of transactions. The end of each limits how far a match may extend."""
     for _ in range(150):
         text = text_like_data(random)
         yield text

@@ -24,7 +24,7 @@ def test_a_block_of_op_sepolia(peer: Callable[[str], Peer], number: int) -> None
 
 
 def test_headers_of_a_block_of_unichain() -> None:
-    """Each of the five messages about the block has the hash of the block so far."""
+    """Each of the five messages about the block contains the hash of the block at that time."""
     messages = json.loads((FOLDER / "flashblocks-real.json").read_text())
     block = messages["unichain-sepolia-35535698"]
     base = block[0]["base"]

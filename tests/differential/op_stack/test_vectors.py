@@ -1,7 +1,7 @@
 """Tests the transcription of the OP-stack rules against published values, without the product.
 
-Each vector of `op-stack/vectors.json`, beside the repository, names the test or chain that it is
-from. Those with origin "own" come from another program of this project.
+Each vector of `op-stack/vectors.json`, beside the repository, names its test or chain as the
+origin. Vectors with origin "own" come from another program of this project.
 """
 
 from typing import Any

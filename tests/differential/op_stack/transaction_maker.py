@@ -1,4 +1,4 @@
-"""Random signed transactions of users: of every type, valid and breaking each rule."""
+"""Makes random signed transactions of users: of every type, valid, and breaking each rule."""
 
 from random import Random
 from typing import Any
@@ -22,7 +22,7 @@ Fields = dict[str, Any]
 
 
 def text_like_data(random: Random) -> bytes:
-    """Returns random bytes, zeros, words, or copies of earlier parts, some of them far back."""
+    """Returns random bytes, zeros, words, or copies of earlier parts, some from far back."""
     size = random.randrange(LONGEST_DATA)
     choice = random.random()
     if choice < 0.03:
@@ -91,7 +91,7 @@ class TransactionMaker:
         return self.by_somebody_new(self.fields(b"", random.choice((0, 0, 1)), gas, code))
 
     def long_data(self) -> bytes:
-        """Returns data that compress well or not at all, with gas near the minimum."""
+        """Returns data that compress well or not at all, and gas near the minimum."""
         random = self.random
         data = text_like_data(random)
         tokens = 4 * len(data) - 3 * data.count(0)
@@ -140,12 +140,15 @@ class TransactionMaker:
     # --- who pays ---
 
     def send(self, fields: Fields) -> bytes:
-        """Returns a transaction of a rich sender, of any type that the fork has."""
+        """Returns a transaction of a rich sender, of any type that the fork supports."""
         key = self.random.choice(PEOPLE)
         return self.signed(key, self.world.next_nonce(key.address), fields, self.kind())
 
     def by_somebody_new(self, fields: Fields) -> bytes:
-        """Returns a new account's transaction, which may be refused without effect on others."""
+        """Returns a new account's transaction.
+
+        Its rejection has no effect on other transactions.
+        """
         key = self.world.new_poor()
         self.world.put(key.address, 0, 10**6 * ETHER)
         return self.signed(key, 0, fields, self.kind())
@@ -154,7 +157,7 @@ class TransactionMaker:
         return self.random.choice((0, 0, 1, 2, 2, 2))
 
     def signed(self, key: Key, nonce: int, fields: Fields, kind: int, **changes: Any) -> bytes:
-        """Returns the raw transaction; `changes` replace prices, the chain or the signature."""
+        """Returns the raw transaction. `changes` replace prices, the chain id or the signature."""
         random = self.random
         price = self.base_fee + random.choice((0, 1, self.base_fee, 10**9))
         tip = random.choice((0, 1, price, price))
@@ -188,7 +191,7 @@ class TransactionMaker:
         ]
 
     def at_the_border(self) -> bytes:
-        """Returns a transaction whose sender can just pay all fees, or has one wei less or more."""
+        """Returns a transaction. Its sender can just pay all fees, or has one wei less or more."""
         random = self.random
         key = self.world.new_poor()
         kind, price = self.kind(), self.base_fee + random.choice((0, 7, 10**9))
@@ -204,7 +207,7 @@ class TransactionMaker:
     # --- what may stand in no block ---
 
     def wrong(self) -> bytes:
-        """Returns a transaction of a rich sender that breaks one rule. Uses no nonce."""
+        """Returns a transaction of a rich sender that breaks one rule. It uses no nonce."""
         random = self.random
         key = random.choice(PEOPLE)
         nonce = self.world.nonces[key.address]

@@ -45,7 +45,7 @@ NO_DATA_AT_ALL: dict[str, Any] = {"nonce": 0, "balance": 0, "code": "0x", "stora
 
 
 class World:
-    """The state before a block, and the generator's knowledge of it."""
+    """The state before a block, and what the generator knows about it."""
 
     def __init__(self, random: Random, fork: Fork, form: Fork, number: int) -> None:
         self.random = random
@@ -130,7 +130,7 @@ class World:
         account["storage"] = {hex(slot): value for slot, value in slots.items() if value}
 
     def stored_parameters(self) -> dict[str, int]:
-        """Returns the overhead and scalar in the contract."""
+        """Returns the overhead and scalar that the contract has stored."""
         storage = self.accounts[L1_BLOCK]["storage"]
         return {
             "overhead": storage.get(hex(OVERHEAD_SLOT), 0),
@@ -138,13 +138,13 @@ class World:
         }
 
     def next_nonce(self, address: bytes) -> int:
-        """Returns a sender's next nonce and counts it as used."""
+        """Returns a sender's next nonce and increments it."""
         nonce = self.nonces.get(address, 0)
         self.nonces[address] = nonce + 1
         return nonce
 
     def new_poor(self) -> Key:
-        """Adds a new account, whose balance is set later."""
+        """Adds a new account. Its balance is set later."""
         self.poor += 1
         return Key(FIRST_POOR_KEY + self.poor)
 

@@ -1,9 +1,9 @@
-"""Random blocks on 2 to 8 threads and on one: ``python -m tests.differential.parallel``.
+"""Runs random blocks on 2 to 8 threads and on one: ``python -m tests.differential.parallel``.
 
-    --blocks N    how many (100,000)
-    --seed N      of the first one (0)
+    --blocks N    number of blocks (100,000)
+    --seed N      seed of the first block (0)
 
-Prints seeds of blocks that differ, and a summary. Exit status 1: a block differs.
+Prints seeds of blocks that differ, and a summary. Exit status 1 if a block differs.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from .blocks import Maker, differing
 
 
 def main() -> int:
-    """Compare the blocks."""
+    """Compares the blocks."""
     parser = argparse.ArgumentParser(prog="python -m tests.differential.parallel")
     parser.add_argument("--blocks", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Random blocks whose transactions conflict: few senders, few contracts, few slots."""
+"""Makes random blocks with conflicting transactions: few senders, few contracts, few slots."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class RandomBlock:
     transactions: list[Transaction]
 
     def result(self, threads: int) -> dict[str, Any]:
-        """Returns the result of the block, or the text of its refusal."""
+        """Returns the result of the block, or the text of its rejection."""
         withdrawals = () if self.schedule.parameters["has_withdrawals"] else None
         builder = BlockBuilder(
             self.layer, self.header, self.schedule, chain_id=1, deposit_contract=b"\x0d" * 20,
@@ -91,7 +91,7 @@ class Maker:
         return Layer.of(accounts | {address: {"code": b"\x00"} for address in SYSTEM_CONTRACTS})
 
     def header(self) -> Header:
-        """Returns a draft whose parent has the fields of the fork."""
+        """Returns a draft header. The parent has the fields of the fork."""
         fields: dict[str, Any] = {"gas_limit": self.random.choice([30_000_000, 5_000_000])}
         if not self.has["proof_of_stake"]:
             fields["difficulty"] = 0x20000
@@ -118,7 +118,7 @@ class Maker:
         return {"gas_price": self.random.choice([free, 1_000, 1_500])}
 
     def transaction(self) -> Transaction:
-        """Returns the next transaction of some sender, sometimes an invalid one."""
+        """Returns the next transaction of some sender. Some transactions are invalid."""
         random = self.random
         at = min(random.randrange(len(KEYS)), random.randrange(len(KEYS)))
         nonce = self.nonces[SENDERS[at]] + (random.random() < 0.003)
@@ -140,7 +140,7 @@ class Maker:
         return Transaction.build(**fields).sign(KEYS[at], chain_id=1)
 
     def authorization(self) -> Any:
-        """Returns a delegation of a sender to a contract, valid if the nonce is right then."""
+        """Returns a delegation of a sender to a contract. The nonce may be wrong."""
         at = self.random.randrange(len(KEYS))
         address = self.random.choice([*ADDRESSES, bytes(20)])
         nonce = self.nonces[SENDERS[at]]

@@ -1,4 +1,4 @@
-"""Random contracts that read and change state that other transactions of the block change."""
+"""Makes random contracts that read and change state, in conflict with other transactions."""
 
 from collections.abc import Callable
 from random import Random
@@ -23,7 +23,7 @@ INIT: Final = [
 
 
 def push(value: int | bytes) -> bytes:
-    """PUSH of a number or an address."""
+    """Returns PUSH of a number or an address."""
     data = (
         value if isinstance(value, bytes) else value.to_bytes(max(1, -(-value.bit_length() // 8)))
     )
@@ -34,12 +34,12 @@ class Programs:
     """Makes the code of contracts."""
 
     def __init__(self, random: Random, coinbase: bytes, senders: list[bytes], old: bool) -> None:
-        """``old``: without opcodes of Constantinople and later."""
+        """Sets the opcodes. ``old``: no opcodes of Constantinople and later."""
         self.random, self.old = random, old
         self.known = [*ADDRESSES, *LONELY, coinbase, *senders[:2], bytes(19) + b"\x03"]
 
     def address(self) -> bytes:
-        """Pushes an address, rarely the coinbase."""
+        """Returns a known address, rarely the coinbase."""
         return self.random.choice(self.known)
 
     def slot(self) -> bytes:
@@ -56,7 +56,7 @@ class Programs:
         return self.slot() + SLOAD + self.slot() + SSTORE
 
     def note(self) -> bytes:
-        """Stores a property of an account."""
+        """Returns code that stores a property of an account."""
         seen = [BALANCE, b"\x3b"] if self.old else [BALANCE, b"\x3b", b"\x3f"]
         return push(self.address()) + self.random.choice(seen) + self.slot() + SSTORE
 

@@ -1,4 +1,4 @@
-"""Tests that a block on several threads has the same receipts, gas, logs, requests and root."""
+"""Tests that blocks on several threads have the receipts, gas, logs and root of one thread."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""Watched calls compared with full executions, on random chains."""
+"""Compares watched calls with full executions, on random chains."""

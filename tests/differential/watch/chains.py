@@ -1,8 +1,8 @@
-"""Random bases and questions: conflicting changes, reorganisations, withdrawn slices,
-time-dependent code.
+"""Makes random states and calls: conflicting changes, reorganisations, withdrawn slices.
 
-A base is a `StateView`. The next one is the state after some edits, or an earlier state (a
-withdrawn slice), or an edit of an earlier one (a reorganisation), now and then in another block.
+Some code depends on the time. A base is a `StateView`. The next base is the state after some edits,
+or an earlier state (a withdrawn slice), or an edit of an earlier state (a reorganisation), now and
+then in another block.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ class Writer:
         self.random, self.fork = random, fork
 
     def address(self) -> bytes:
-        """Returns PUSH20 of an address of the scene."""
+        """Returns PUSH20 of a random address of the scene."""
         return b"\x73" + self.random.choice(ANYONE)
 
     def slot(self) -> bytes:
-        """Returns PUSH of a slot."""
+        """Returns PUSH of a random slot."""
         return push(self.random.randrange(SLOTS))
 
     def value(self) -> bytes:
-        """Pushes a value that may follow from the state."""
+        """Returns code that pushes a constant or a value of the state."""
         kind = self.random.randrange(4)
         if kind == 0:
             return self.slot() + b"\x54"
@@ -70,7 +70,7 @@ class Writer:
         return push(self.random.randrange(4))
 
     def reads(self) -> bytes:
-        """Returns a read that is mixed into the output."""
+        """Returns code that reads a value and mixes it into the output."""
         random = self.random
         kind = random.randrange(15)
         if kind >= 12:
@@ -102,7 +102,7 @@ class Writer:
         return self.slot() + b"\x54\x15" + MIX
 
     def comparison(self) -> bytes:
-        """Compares the time, the number or the base fee with a value, and leaves the outcome."""
+        """Returns code that compares the time, the number or the base fee with a value."""
         random = self.random
         kind = random.randrange(3)
         member = bytes([(0x42, 0x43, 0x48)[kind]])
@@ -126,7 +126,7 @@ class Writer:
         return limit + member + b"\x80" + op + b"\x90\x50"  # compares the member with itself
 
     def writes(self) -> bytes:
-        """Returns a write, or a log."""
+        """Returns code that writes a slot or emits a log."""
         kind = self.random.randrange(5)
         if kind < 3:
             return self.value() + self.slot() + b"\x55"
@@ -135,7 +135,7 @@ class Writer:
         return self.value() + push(32) + push(0) + b"\xa1"
 
     def calls(self) -> bytes:
-        """Returns a call, with or without value."""
+        """Returns code that makes a call, with or without value."""
         random = self.random
         kind = random.randrange(6)
         gas = push(random.choice((5_000, 60_000, 400_000)))
@@ -156,7 +156,7 @@ class Writer:
         return store + salt + push(len(init)) + push(64) + value + create + MIX
 
     def decision(self, at: int) -> bytes:
-        """Skips a write or reverts, by a value of the state or the environment."""
+        """Returns code that skips a write or reverts, by a value of the state or environment."""
         body = self.writes() if self.random.random() < 0.6 else push(32) + push(0) + b"\xfd"
         test = self.value() + push(self.random.choice((1, 2, 1_000, 1_700_000_030))) + b"\x10"
         if self.random.random() < 0.5:
@@ -165,7 +165,7 @@ class Writer:
         return test + push(target, 2) + b"\x57" + body + b"\x5b"
 
     def code(self) -> bytes:
-        """Returns a contract."""
+        """Returns the code of a contract."""
         code = b""
         for _ in range(self.random.randrange(1, 7)):
             kind = self.random.randrange(10)
@@ -184,7 +184,7 @@ class Writer:
 
 
 class World:
-    """A chain of random bases, and random questions about them."""
+    """A chain of random bases, and random calls to watch on them."""
 
     def __init__(self, seed: int) -> None:
         self.random = random = Random(seed)
@@ -278,7 +278,7 @@ class World:
         return layer
 
     def new_code(self) -> bytes:
-        """Code that replaces an account's: also a delegation, or none."""
+        """Returns new code for an account: code, a delegation, or no code."""
         kind = self.random.randrange(5)
         if kind == 0:
             return b""
@@ -289,7 +289,7 @@ class World:
     # --- questions ---
 
     def question(self) -> tuple[Any, str]:
-        """Returns a question and the block that it runs in."""
+        """Returns a call to watch, and the block that it runs in."""
         random = self.random
         if random.random() < 0.35:
             return self.call(), "own"

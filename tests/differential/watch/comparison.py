@@ -55,14 +55,14 @@ class Comparison:
         )  # fmt: skip
 
     def add(self, count: int) -> None:
-        """Adds questions."""
+        """Adds calls to the watch."""
         for _ in range(count):
             question, block = self.world.question()
             id = self.watch.add(question, block=block, priority=self.random.randrange(3))
             self.questions[id] = question, block
 
     def full(self, view: Any) -> dict[int, Any]:
-        """Returns the answers of full runs."""
+        """Returns the answers of full runs on a state."""
         found: dict[int, Any] = {}
         nexts = [id for id, (_, block) in self.questions.items() if block == "next"]
         payloads = [self.questions[id][0] for id in nexts]
@@ -84,7 +84,7 @@ class Comparison:
         return found
 
     def compare_with_call(self, view: Any, id: int, found: Any) -> None:
-        """Compares a call in the block of the base with `fastevm.simulate.call`."""
+        """Compares a call in the block of the base with the result of `fastevm.simulate.call`."""
         question = self.questions[id][0]
         if not isinstance(question, dict) or "blockStateCalls" in question:
             return

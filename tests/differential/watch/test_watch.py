@@ -1,4 +1,4 @@
-"""Tests that the answers of a watch are those of full runs."""
+"""Tests that the answers of a watch equal the answers of full runs."""
 
 import pytest
 

@@ -52,7 +52,7 @@ def run_transaction(run: BlockRun, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(case: dict[str, Any]) -> dict[str, Any]:
-    """Returns the outcome of a case's block, and how often it reached each rule."""
+    """Returns the outcome of a case's block, and how often the block reached each rule."""
     outcome = outcome_of(case)
     return {**outcome, "reached": taken()}
 

@@ -55,7 +55,7 @@ class Rules:
         self.watch(interpreter)
 
     def watch(self, interpreter: ModuleType) -> None:
-        """Records error and output of the outermost frame, which receipts do not contain."""
+        """Records error and output of the outermost frame, because receipts do not contain them."""
         inner, message_call = interpreter.process_message, interpreter.process_message_call
         creation = interpreter.process_create_message
 
@@ -118,7 +118,7 @@ def environment_of(rules: Rules, block: dict[str, Any], state: Any) -> Any:
 
 
 def transaction_of(rules: Rules, fields: dict[str, Any]) -> Any:
-    """Returns the transaction. Its signature is not checked."""
+    """Returns the transaction. Nobody checks its signature."""
     types = rules.transactions
     to = Bytes0(b"") if fields["to"] is None else rules.types.Address(unhexed(fields["to"]))
     known: dict[str, Any] = {
@@ -171,7 +171,7 @@ def access_list_of(rules: Rules, entries: list[Any]) -> tuple[Any, ...]:
 
 
 def run_transaction(rules: Rules, environment: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """Runs a transaction in a separate block, on the environment's state."""
+    """Runs a transaction in a block of its own, on the environment's state."""
     output = rules.vm.BlockOutput()
     rules.sender = rules.types.Address(unhexed(fields["sender"]))
     try:

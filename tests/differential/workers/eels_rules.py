@@ -1,7 +1,7 @@
 """Prints constants of the executable specification's forks as one line of JSON.
 
-Standard input: {"forks": [name of a module], "constants": [[module, name]]}. Output, for each fork:
-the constants that it has by "module.name", names of opcodes, addresses of precompiles in hex, and
+Standard input: {"forks": [name of a module], "constants": [[module, name]]}. The output has for
+each fork: its constants by "module.name", names of opcodes, addresses of precompiles in hex, and
 its block number or timestamp on mainnet.
 """
 

@@ -1,4 +1,4 @@
-"""The pipe between the tests and a peer: reads a case per line, writes an outcome per line."""
+"""Connects a peer with the tests: reads a case per line, writes an outcome per line."""
 
 import json
 import os
@@ -13,7 +13,10 @@ STACK_BYTES = 512 << 20
 
 
 def serve(run: Callable[[dict[str, Any]], dict[str, Any]], name: str) -> None:
-    """Announces the peer, then answers until the input ends. The peer's prints go to stderr."""
+    """Announces the peer, then answers until the input ends.
+
+    What the peer prints goes to stderr.
+    """
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 

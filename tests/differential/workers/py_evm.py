@@ -31,7 +31,7 @@ modexp = import_module("eth.precompiles.modexp")  # the package has a function o
 
 
 def power(data: bytes, theirs: Callable[[bytes], int] = modexp._modexp) -> int:
-    """Computes base to the exponent modulo the modulus, as in MODEXP (EIP-198: 0**0 is 1)."""
+    """Computes base ** exponent % modulus, as in MODEXP (EIP-198: 0**0 is 1)."""
     base, exponent, modulus = modexp.extract_lengths(data)
     if base or not modulus:
         return theirs(data)
@@ -101,7 +101,7 @@ def run_transaction(machine: Any, state: Any, fields: dict[str, Any]) -> dict[st
 
 
 def dump(state: Any, addresses: list[str]) -> dict[str, Any]:
-    """Returns the accounts that exist, without storage, which py-evm cannot list."""
+    """Returns the existing accounts without storage, because py-evm cannot list storage."""
     dumped = {}
     for key in addresses:
         address = unhexed(key)

@@ -1,7 +1,7 @@
 """Executes blocks on py-evm with only their witnesses: nodes and codes by hash.
 
-py-evm reads the hash of an ancestor from that ancestor. Here it gets the hash from the child, which
-a witness contains.
+py-evm computes the hash of an ancestor from the ancestor's header. Here, the hash comes from the
+child, because a witness contains the child.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from pipe import hexed, serve, unhexed
 
 
 def hashes(chaindb: ChainDB, newest: bytes) -> Iterator[bytes]:
-    """Yields the hashes of ancestors, parent first, as far as the known headers have them."""
+    """Yields the hashes of ancestors, parent first, as far as the known headers contain them."""
     while True:
         yield newest
         if newest not in chaindb.db:

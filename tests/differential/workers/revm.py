@@ -2,8 +2,8 @@
 
 pyrevm supports no fees and does not increment the sender's nonce. Before Shanghai it prices call
 data and warms the coinbase by later rules. Before Cancun it does not complete self-destructions, so
-only Cancun is compared. There, a contract that was created and destroyed keeps its storage. Slots
-given to it are warm, so cases have none. Storage is compared where the slot is known.
+only Cancun is compared. In Cancun, a contract that was created and destroyed keeps its storage.
+pyrevm treats given slots as warm, so cases have none. Storage is compared for known slots.
 """
 
 import re

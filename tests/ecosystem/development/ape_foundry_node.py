@@ -1,6 +1,6 @@
 """Tests ape with ape-foundry, which starts the program ``anvil`` from the PATH.
 
-``python ape_foundry_node.py``: a line of JSON for each case.
+``python ape_foundry_node.py`` prints a line of JSON for each case.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def estimate() -> None:
 
 
 def main() -> None:
-    """Run them all, a line of JSON for each."""
+    """Runs all cases. Prints a line of JSON for each."""
     SubprocessProvider.start = partialmethod(SubprocessProvider.start, timeout=MAX_WAIT)
     port = {"host": "auto"}  # ape-foundry chooses a free port
     with ape.networks.ethereum.local.use_provider("foundry", provider_settings=port):

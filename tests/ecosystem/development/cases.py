@@ -1,4 +1,4 @@
-"""Cases of a client in Python; prints their outcomes, a line of JSON for each."""
+"""Registers and runs cases of a Python client. Prints a line of JSON for each outcome."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CASES: Final[list[Callable[[], Any]]] = []
 
 
 def case(run: Callable[[], Any]) -> Callable[[], Any]:
-    """Registers a function that raises if the client fails."""
+    """Registers a case. The function raises if the client fails."""
     CASES.append(run)
     return run
 

@@ -1,7 +1,7 @@
 """Runs every command of cast that calls a node.
 
-``python -m tests.ecosystem.development.cast_commands URL KEY CAST``: a line of JSON for each, with
-its name and ``value`` true, or with its ``error``.
+``python -m tests.ecosystem.development.cast_commands URL KEY CAST`` prints a line of JSON for each
+command, with the command's name and ``value`` true, or with ``error``.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ COMMANDS: Final[tuple[tuple[str, str], ...]] = (
 
 
 def run(cast: str, url: str, words: list[str], expected: str) -> str | None:
-    """Runs a command. Returns its error or unexpected output, or None."""
+    """Runs a command. Returns the error or the unexpected output, or None."""
     environment = os.environ | {"ETH_RPC_URL": url, "NO_COLOR": "1"}
     done = subprocess.run(
         [cast, *words], capture_output=True, text=True, timeout=SECONDS, env=environment
@@ -118,7 +118,7 @@ def run(cast: str, url: str, words: list[str], expected: str) -> str | None:
 
 
 def main() -> None:
-    """Run them all."""
+    """Runs all commands."""
     url, key, cast = sys.argv[1:]
     node = JsonRpcClient(url)
     values: dict[str, Any] = prepare(node) | {"key": key, "file": __file__}

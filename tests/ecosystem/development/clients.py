@@ -1,8 +1,9 @@
 """Runs published clients, case by case, on anvil and on `fastevm dev`.
 
 ``python -m tests.ecosystem.development.clients [NAME ...]`` prints a table of passed cases per
-node, and the cases that fail on ours. Exit status 1 if anvil passes a case that ours fails.
-Environments stay in ``build/development`` and beside the programs; ``--install`` only makes them.
+node, and the cases that fail on `fastevm dev`. Exit status 1 if anvil passes a case that fails on
+`fastevm dev`. Environments stay in ``build/development`` and beside the programs. ``--install``
+makes the environments and runs nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Client:
     upstream: bool = False
 
     def words(self, url: str) -> list[str]:
-        """Returns the command on a node."""
+        """Returns the command of the client for a node's URL."""
         return self.command(url)
 
 
@@ -68,7 +69,10 @@ def script(folder: Path, name: str, *more: str) -> Callable[[str], list[str]]:
 
 
 def python(name: str) -> Callable[[str], list[str]]:
-    """Returns the command of a Python program of this folder, in its client's environment."""
+    """Returns the command of a Python program in this folder.
+
+    It runs in the client's environment.
+    """
     return lambda url: ["python", str(HERE / f"{name}.py"), url, KEYS[0]]
 
 
@@ -117,7 +121,7 @@ CLIENTS: Final[dict[str, Client]] = {
 
 
 def npm_install(folder: Path, environment: Mapping[str, str]) -> None:
-    """Installs the packages in the folder's package.json, once."""
+    """Installs the packages of the folder's package.json, unless they are installed already."""
     mark, wanted = folder / "node_modules" / ".installed", (folder / "package.json").read_text()
     if mark.exists() and mark.read_text() == wanted:
         return
@@ -127,7 +131,7 @@ def npm_install(folder: Path, environment: Mapping[str, str]) -> None:
 
 
 def newer_node() -> Path:
-    """Returns the folder of a Node.js that npm installs."""
+    """Installs a newer Node.js with npm, unless it is installed. Returns its folder of programs."""
     folder = FOLDER / "node"
     programs = folder / "node_modules" / "node" / "bin"
     if not programs.exists():
@@ -150,7 +154,7 @@ def pip_install(packages: tuple[str, ...]) -> Path:
 
 
 def named_anvil(name: str, folder: Path) -> Path:
-    """Returns a folder in which ``anvil`` starts the node of this name."""
+    """Returns a folder with a program ``anvil`` that starts the node of this name."""
     program = folder / "anvil"
     if name == BASELINE:
         words = f'"{anvil_binary()}"'
@@ -162,7 +166,7 @@ def named_anvil(name: str, folder: Path) -> Path:
 
 
 def environment(client: Client) -> dict[str, str]:
-    """Returns the environment variables of a client's program; installs its requirements."""
+    """Installs a client's requirements. Returns the environment variables of its program."""
     found = os.environ | {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "NO_COLOR": "1"}
     found["PYTHONPATH"] = str(ROOT)
     if client.newer_node:
@@ -175,7 +179,7 @@ def environment(client: Client) -> dict[str, str]:
 
 
 def install(names: list[str]) -> None:
-    """Installs environments of clients, anvil and web3.py's tests. Tests skip missing ones."""
+    """Installs environments of clients, anvil and web3.py's tests. Tests skip what is missing."""
     tasks: dict[str, Callable[[], object]] = {"web3.py": partial(suites.install, WEB3_SUITES)}
     places = set()
     # The slowest ones first.
@@ -193,7 +197,7 @@ def install(names: list[str]) -> None:
 
 
 def outcomes(text: str) -> Outcomes:
-    """Parses the outcomes that a program printed."""
+    """Parses the outcomes in a program's output."""
     lines = [json.loads(line) for line in text.splitlines() if line.startswith('{"name"')]
     return {line["name"]: line.get("error") for line in lines}
 
@@ -218,7 +222,7 @@ def run(client: Client, name: str) -> Outcomes:
 def reported(
     words: list[str], variables: Mapping[str, str], folder: Path | None = None
 ) -> Outcomes:
-    """Runs a program and returns the outcomes that it reports."""
+    """Runs a program and returns the outcomes that the program reports."""
     program = shutil.which(words[0], path=variables["PATH"]) or words[0]
     done = subprocess.run(
         [program, *words[1:]], env=variables, cwd=folder, capture_output=True, text=True,
@@ -230,7 +234,7 @@ def reported(
 
 
 def main() -> int:
-    """Run the clients and print the table."""
+    """Runs the clients and prints the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.ecosystem.development.clients")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {'; '.join(CLIENTS)}")
     parser.add_argument("--install", action="store_true", help="make environments, try nothing")

@@ -1,4 +1,4 @@
-"""Exports of ethereum-etl from block 0 of a development node: ethereum_etl_exports.py URL KEY."""
+"""Runs exports of ethereum-etl from block 0 of a node: ``ethereum_etl_exports.py URL KEY``."""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 
 ``python -m tests.ecosystem.development.hardhat_suites [NAME ...]`` prints the number of passed
 tests and the seconds, and the tests that pass on Hardhat's network but not on another node. Exit
-status 1 if such a test fails on ours, unless only Hardhat can pass it.
+status 1 if such a test fails on `fastevm dev`, unless only Hardhat can pass it.
 
-No package contains these tests: an environment variable names a clone of each suite's repository.
-Without it the suite is skipped. The tag is cloned from there into ``build/suites``, with the
-compiler and packages from npm.
+No package contains these tests, so an environment variable names a clone of each suite's
+repository. Without the variable, the suite is skipped. The tag is cloned from there into
+``build/suites``, with the compiler and packages from npm.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ module.exports = function (runner) {
 
 @dataclass(frozen=True)
 class Suite:
-    """``variable`` names the clone; ``config`` is the module with the suite's configuration.
+    """A suite. ``variable`` names the clone; ``config`` is the module with the configuration.
 
     ``hardhat_only``: test -> reason, for tests that only Hardhat can pass.
     """
@@ -130,7 +130,7 @@ LIST: Final = {
 
 
 class Absent(Exception):
-    """A suite that cannot be installed."""
+    """Raised if a suite cannot be installed."""
 
 
 def prepared(name: str) -> Path:
@@ -161,7 +161,7 @@ def prepared(name: str) -> Path:
 
 
 def variables() -> dict[str, str]:
-    """Returns the environment of npm and Hardhat: with a Node.js that Hardhat supports."""
+    """Returns the environment for npm and Hardhat, with a Node.js that Hardhat supports."""
     path = f"{newer_node()}{os.pathsep}{os.environ['PATH']}"
     quiet = {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "TS_NODE_TRANSPILE_ONLY": "1"}
     # the compiler in JavaScript needs more than the default
@@ -181,14 +181,14 @@ def hardhat(name: str, *words: str, **more: str) -> subprocess.CompletedProcess[
 
 
 def compiled(name: str) -> None:
-    """Compiles a suite. Raises Absent if it cannot be had."""
+    """Compiles a suite. Raises Absent if the suite cannot be installed."""
     done = hardhat(name, "compile", "--quiet")
     if done.returncode:
         raise SystemExit(f"{name} could not be compiled: {done.stderr[-2000:]}")
 
 
 def outcomes(name: str, network: str, files: Sequence[str] = ()) -> tuple[Outcomes, float]:
-    """Returns test title -> error, None if it passed, and the seconds of the run."""
+    """Returns test title -> error (None if the test passed), and the seconds of the run."""
     report = prepared(name) / REPORT
     report.unlink(missing_ok=True)
     words = ["test", "--no-compile", "--network", NETWORK_NAMES[network], *files]

@@ -14,7 +14,7 @@ BASELINE: Final = "anvil"
 
 
 def anvil(*options: str) -> NodeProcess:
-    """Returns anvil, not started. Raises LoadError if npm cannot install it."""
+    """Returns anvil as a process that is not started. Raises LoadError if npm cannot install it."""
     return NodeProcess([str(anvil_binary()), *options])
 
 

@@ -1,4 +1,4 @@
-"""Compares the shapes of anvil's results and ours, method by method.
+"""Compares the shapes of anvil's results with the shapes of fastevm's results, method by method.
 
 ``python -m tests.ecosystem.development.shapes [--all]`` prints the differences that
 ``shape_differences.txt`` does not explain (``--all``: every difference), and unused explanations.
@@ -48,7 +48,7 @@ Shape = dict[str, set[str]]
 
 
 def initcode(runtime: str) -> str:
-    """Init code that creates a contract with this code."""
+    """Returns init code that creates a contract with the runtime code."""
     size = f"{len(runtime) // 2:02x}"
     return f"0x60{size}600a5f3960{size}5ff3{runtime}"
 
@@ -88,7 +88,7 @@ def prepare(node: JsonRpcClient) -> dict[str, Any]:
 
 
 def signed(node: JsonRpcClient) -> str:
-    """Returns a signed payment of the second account, not sent."""
+    """Returns a signed payment of the second account without sending it."""
     payer = Account.from_key(dev_accounts(2)[1].private_key)
     members = {
         "to": to_checksum_address(NOBODY),
@@ -102,7 +102,7 @@ def signed(node: JsonRpcClient) -> str:
 
 
 def filled(given: Any, values: Mapping[str, Any]) -> Any:
-    """Parameters with their ``$names`` replaced."""
+    """Returns parameters in which values replace the ``$names``."""
     if isinstance(given, str) and given.startswith("$"):
         return values[given[1:]]
     if isinstance(given, list):
@@ -158,17 +158,17 @@ def shape(node: JsonRpcClient, method: str, params: list[Any]) -> Shape:
 
 
 def title(call: Call) -> str:
-    """Returns the name of a call in the output: its method, and its tracer if there is one."""
+    """Returns the name of a call in the output: its method, and its tracer, if any."""
     method, params = call
     tracer = params and isinstance(params[-1], dict) and params[-1].get("tracer")
     return f"{method}:{tracer}" if tracer else method
 
 
 def wait_for_empty_pool(node: JsonRpcClient) -> None:
-    """Waits until all sent transactions are mined and out of the pool.
+    """Waits until all sent transactions are mined and removed from the pool.
 
-    anvil removes a transaction from its pool only after it returned the receipt. Until then it
-    refuses the same transaction, even after a revert to a snapshot.
+    anvil removes a transaction from its pool only after it has returned the receipt. Until then it
+    rejects the transaction if it is sent again, even after a revert to a snapshot.
     """
     end = time.monotonic() + MAX_WAIT
     while any(int(count, 16) for count in node.call("txpool_status").values()):
@@ -207,7 +207,7 @@ def differences() -> list[str]:
 
 
 def explanations() -> list[str]:
-    """Returns the patterns of accepted differences, which the file gives with a reason each."""
+    """Returns the patterns of accepted differences. The file has a reason for each."""
     lines = [line for line in EXPLAINED.read_text().splitlines() if line and line[0] != "#"]
     return [line.split(" | ")[0].strip() for line in lines]
 
@@ -227,7 +227,7 @@ def surprises(every: bool = False) -> list[str]:
 
 
 def main() -> int:
-    """Compare and print."""
+    """Compares and prints."""
     parser = argparse.ArgumentParser(prog="python -m tests.ecosystem.development.shapes")
     parser.add_argument("--all", action="store_true", help="explained differences too")
     found = surprises(parser.parse_args().all)

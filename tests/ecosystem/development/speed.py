@@ -1,9 +1,9 @@
 """Times the tests of two projects, and the start, on anvil and on `fastevm dev` alternately.
 
 ``python -m tests.ecosystem.development.speed [ROUNDS]`` prints medians as Markdown: wall seconds
-and the node's CPU seconds of a Hardhat project with 50 tests and of a viem project with 100, and
-the seconds from a node's start to its first answer. With ``start`` before ROUNDS it measures only
-the start.
+and the node's CPU seconds of a Hardhat project with 50 tests and of a viem project with 100 tests,
+and the seconds from a node's start to its first answer. With ``start`` before ROUNDS it measures
+only the start.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ INSTALLED: Final = {"hardhat2": "hardhat-network-helpers 1", "javascript": "ethe
 
 
 def timed(folder: Path, words: list[str], variables: dict[str, str]) -> float:
-    """Seconds of a program that must succeed."""
+    """Returns the seconds of a program. Fails if the program fails."""
     began = time.monotonic()
     done = subprocess.run(
         words, cwd=folder, env=variables, capture_output=True, text=True, timeout=SECONDS,
@@ -56,8 +56,8 @@ def started(node: NodeProcess) -> tuple[float, float]:
 def starts(rounds: int) -> None:
     """Prints start times of the nodes, alternately, and of an interpreter that does nothing.
 
-    Bytecode is compiled before, as by an installation. Otherwise PYTHONDONTWRITEBYTECODE would make
-    every start compile edited modules.
+    Bytecode is compiled beforehand, as an installation does. Otherwise PYTHONDONTWRITEBYTECODE
+    would make every start compile edited modules.
     """
     for package in (fastevm, fastevm.rpc):
         compileall.compile_dir(package.__path__[0], quiet=1)
@@ -76,7 +76,7 @@ def starts(rounds: int) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures and prints."""
     if sys.argv[1:2] == ["start"]:
         starts(int(sys.argv[2]) if len(sys.argv) > 2 else 15)
         return

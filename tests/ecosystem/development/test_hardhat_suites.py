@@ -1,4 +1,4 @@
-"""Hardhat suites have the same outcome on `fastevm dev` as on Hardhat's in-process network.
+"""Tests that Hardhat suites have equal outcomes on `fastevm dev` and on Hardhat's own network.
 
 `python -m tests.ecosystem.development.hardhat_suites` also runs them on anvil and times them.
 """

@@ -147,7 +147,7 @@ def another_node_is_refused() -> None:
 
 
 def main() -> None:
-    """Run them all, a line of JSON for each."""
+    """Runs all cases. Prints a line of JSON for each."""
     url, key = sys.argv[1:3]
     warnings.simplefilter("ignore")
     boa.set_env(NetworkEnv(url))

@@ -47,7 +47,7 @@ Outcomes = dict[str, str | None]  # case -> error, None if it passed
 
 @dataclass(frozen=True)
 class Fork:
-    """A chain that viem's tests fork: the URL that they use, and the block."""
+    """A chain to fork for viem's tests: the URL that the tests use, and the block."""
 
     port: int
     chain_id: int
@@ -66,7 +66,7 @@ URLS: Final = ("VITE_ANVIL_FORK_URL", "VITE_ANVIL_FORK_URL_SEPOLIA", "VITE_ANVIL
 
 
 def checkout() -> Path:
-    """Returns the named checkout, or a clone of the tag."""
+    """Returns the checkout in VIEM_SOURCE, or a clone of the tag."""
     if named := os.environ.get("VIEM_SOURCE"):
         return Path(named).resolve()
     folder = FOLDER / f"viem-{VERSION}"
@@ -78,7 +78,7 @@ def checkout() -> Path:
 
 
 def prepared(variables: dict[str, str]) -> Path:
-    """Returns a copy of the source in which imports resolve."""
+    """Returns a copy of the source with working imports."""
     source = checkout()
     version = json.loads((source / "src/package.json").read_text())["version"]
     if version != VERSION:
@@ -161,7 +161,7 @@ def run(suite: str, node: str, source: Path, variables: dict[str, str], retries:
 
 
 def main() -> int:
-    """Run the suites and print the table."""
+    """Runs the suites and prints the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.ecosystem.development.viem_suites")
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(SUITES)}")
     parser.add_argument("--only", choices=NODES, help="one node instead of both")

@@ -221,7 +221,7 @@ def reset() -> None:
 
 
 def main() -> None:
-    """Run them all, a line of JSON for each."""
+    """Runs all cases. Prints a line of JSON for each."""
     with chain.connect(sys.argv[1]):
         chain.set_default_accounts(chain.accounts[0])
         tell()

@@ -1,8 +1,8 @@
-"""Fixtures appended to web3.py's `tests/integration/go_ethereum/conftest.py`.
+"""Fixtures for the end of web3.py's `tests/integration/go_ethereum/conftest.py`.
 
 They replace the fixtures that start go-ethereum from a packed data directory. web3.py's own
-generator makes the chain with the same contracts on the node that DEVELOPMENT_NODE names:
-``anvil``, ``fastevm dev``, or ``in process`` (without a socket).
+generator makes the chain, with equal contracts, on the node that DEVELOPMENT_NODE names: ``anvil``,
+``fastevm dev``, or ``in process`` (without a socket).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GENERATOR = Path(__file__).parents[1] / "generate_fixtures"
 
 
 def loaded(name: str) -> ModuleType:
-    """Loads a module of the generator by path, as its folder is not a package."""
+    """Loads a module of the generator by path, because its folder is not a package."""
     spec = importlib.util.spec_from_file_location(name, GENERATOR / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -40,7 +40,7 @@ def loaded(name: str) -> ModuleType:
 
 
 class InProcess:
-    """A node in this process, with the attributes that the fixtures expect of a node's process."""
+    """A node in this process with the attributes that the fixtures read from a node's process."""
 
     port = None
 

@@ -1,4 +1,4 @@
-"""Compares random operations on a stablecoin of Base and on the same token in Solidity.
+"""Compares random operations on a stablecoin of Base with equal operations on a token in Solidity.
 
 ``python -m tests.differential.base.solidity.compare --operations 100000 [--seed 1]``. Output and
 logs of every operation, views included, must be equal; gas is not compared.
@@ -135,7 +135,7 @@ class Side:
         return Outcome(done.success, self.marked(done.output), logs)
 
     def marked(self, data: bytes) -> bytes:
-        """Returns data with the mark in place of the token's address."""
+        """Returns data in which a mark replaces the token's address."""
         return bytes(data).replace(self.token, MARK)
 
 
@@ -149,7 +149,7 @@ def artifact(name: str) -> bytes:
 
 
 def native() -> Side:
-    """Returns a stablecoin of Base."""
+    """Returns a side with a stablecoin of Base."""
     evm = NativeState("denim").evm
     data = create_data(1, stablecoin_params("Dollar", "USD", ADMIN), [])
     made = evm.call(FACTORY, data, sender=ADMIN, gas=GAS, commit=True)
@@ -158,7 +158,7 @@ def native() -> Side:
 
 
 def reference() -> Side:
-    """Returns the token in Solidity."""
+    """Returns a side with the token in Solidity."""
     evm = EVM("osaka")
     registry = evm.create(
         artifact("ReferencePolicies"), sender=ADMIN, gas=GAS, commit=True
@@ -170,14 +170,14 @@ def reference() -> Side:
 
 
 class Maker:
-    """Draws operations."""
+    """Draws random operations."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
         self.policies: list[int] = []
 
     def argument(self, kind: str) -> Any:
-        """Draws an argument of a kind."""
+        """Draws an argument of the given kind."""
         random = self.random
         match kind:
             case "a":
@@ -211,13 +211,13 @@ class Maker:
                 return random.random() < 0.5
 
     def listed(self, *kinds: int) -> int:
-        """Draws a recent policy of one of the kinds; 0 if there is none."""
+        """Draws a recently created policy of one of the kinds, or 0 if there is none."""
         return self.random.choice(
             [item for item in self.policies[-30:] if item >> 56 in kinds] or [0]
         )
 
     def help(self) -> tuple[bytes, bool, bytes, str]:
-        """Returns an operation that lets more of the others succeed."""
+        """Returns an operation after which more of the later operations succeed."""
         random, scope, some = self.random, self.random.choice(SCOPES), self.argument("l")
         is_token = random.random() < 0.75
         signature, values = random.choice(
@@ -249,7 +249,7 @@ class Maker:
         return ADMIN, is_token, call_data(signature, *values), signature
 
     def operation(self) -> tuple[bytes, bool, bytes, str]:
-        """Returns sender, whether it calls the token, data, signature."""
+        """Returns the sender, whether it calls the token, the data, and the signature."""
         random = self.random
         if random.random() < HELP:
             return self.help()

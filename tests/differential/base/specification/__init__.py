@@ -1,5 +1,5 @@
 """Base's native contracts in Python: the registries, the factory and the B20 tokens of three forks.
 
-Written from the description of the contracts, without the product. Every storage access, check and
-log is in the order of the rules.
+The contracts are written from their description, without the product. Every storage access, check
+and log is in the order of the rules.
 """

@@ -67,7 +67,7 @@ def encode_one(kind: str, value: Any) -> bytes:
 
 
 def encode(kinds: Any, values: Any) -> bytes:
-    """Returns the encoding of a tuple's members, without the offset of the tuple itself."""
+    """Returns the encoding of a tuple's members, without the offset of the tuple."""
     parts = [(is_dynamic(k), encode_one(k, v)) for k, v in zip(kinds, values, strict=True)]
     at = sum(WORD if dynamic else len(part) for dynamic, part in parts)
     head, tail = b"", b""
@@ -106,7 +106,7 @@ def take_offset(data: bytes, at: int) -> int:
 
 
 def tokens(kinds: tuple[str, ...], data: bytes) -> list[Any]:
-    """Returns members as raw words, bytes and lists. Offsets count from ``data``'s start."""
+    """Returns members as raw words, bytes and lists. Offsets count from the start of ``data``."""
     found = []
     for index, kind in enumerate(kinds):
         if is_dynamic(kind):
@@ -192,10 +192,10 @@ def raw_encode(kinds: tuple[str, ...], found: list[Any]) -> bytes:
 def decode(
     kinds: tuple[str, ...], data: bytes, enums: int | None = None, name: str | None = None
 ) -> list[Any]:
-    """Returns the values of a tuple. ``enums``: number of valid values of a uint8, because it is an
-    enum.
+    """Returns the values of a tuple.
 
-    ``name``: of the struct, which errors contain instead of the types of the members.
+    ``enums``: the number of valid values of a uint8, because the uint8 stands for an enum.
+    ``name``: the name of the struct. Errors contain the name instead of the types of the members.
     """
     found = tokens(kinds, data)
     if all(is_valid(k, token, enums) for k, token in zip(kinds, found, strict=True)):

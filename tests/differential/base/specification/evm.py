@@ -1,4 +1,4 @@
-"""The opcodes of programs that call native contracts (rules of Osaka, as in Base's forks)."""
+"""Implements the opcodes of programs that call native contracts, by the rules of Osaka."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Message:
 
 
 def run_message(env: Environment, m: Message) -> Result:
-    """Calls any address. The caller has paid for the access and can pay the value."""
+    """Calls any address. The caller has already paid for the access and can pay the value."""
     if is_native(m.code_address):
         return native_call(
             env.journal, fork=env.fork, chain_id=env.chain_id, now=env.now, caller=m.caller,

@@ -1,4 +1,4 @@
-"""The factory of B20 tokens."""
+"""Implements the factory of B20 tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts, storage, access lists and gas as in the EVM, with an undo log."""
+"""Implements accounts, storage, access lists and gas as in the EVM, with an undo log."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Frame:
         self.journal.logs.append(Log(address, topics, data))
 
     def plant(self, address: bytes) -> None:
-        """Gives a contract the code that shows that it exists."""
+        """Gives a contract the code that marks it as existing."""
         self.refuse_static()
         self.charge(200 + 32000 + 36)
         self.journal.put(self.journal.codes, address, MARKER)

@@ -1,4 +1,4 @@
-"""Calls of native contracts: their addresses, kinds of calls, and gas."""
+"""Calls native contracts: finds their addresses, checks the kind of call, and charges gas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEEDS_ARGUMENTS = 36  # bytes of calldata of the factory and the policy registry
 
 @dataclass
 class Result:
-    """The outcome of a call; ``gas_left`` is 0 if it ran out of gas."""
+    """The outcome of a call. ``gas_left`` is 0 if the call ran out of gas."""
 
     success: bool
     output: bytes
@@ -44,10 +44,10 @@ def call(
     is_static: bool = False,
     is_direct: bool = True,
 ) -> Result:
-    """Runs a call frame of a native contract. ``is_direct``: CALL or STATICCALL to the contract
-    itself.
+    """Runs a call frame of a native contract.
 
-    The account of ``address`` is already warm. The value moves first, and back if the call fails.
+    ``is_direct``: the call is a CALL or STATICCALL to the contract. The account of ``address`` is
+    already warm. The value moves first, and moves back if the call fails.
     """
     frame = Frame(journal, fork, chain_id, now, caller, gas, is_static)
     mark = journal.mark()
@@ -86,7 +86,7 @@ def execute(frame: Frame, address: bytes, data: bytes, value: int) -> bytes:
 def dispatch(
     frame: Frame, functions: dict[str, Any], enums: Any, data: bytes, interface: str
 ) -> bytes:
-    """Like `run`. In Beryl, calldata without room for arguments has a separate text."""
+    """Calls `run`. In Beryl, calldata too short for arguments raises a separate error text."""
     known = any(selector(s) == data[:4] for s in functions)
     if frame.fork == 1 and known and len(data) < NEEDS_ARGUMENTS:
         text = f'type check failed for "{interface}" with data: {data.hex()}'
@@ -95,7 +95,10 @@ def dispatch(
 
 
 def gated(frame: Frame, signature: str, function: Any) -> Any:
-    """Runs a function of the policy registry. Functions that write need the registry's feature."""
+    """Returns a function of the policy registry.
+
+    If it writes, it first checks the registry's feature.
+    """
     if signature in Policies.READS:
         return function
 

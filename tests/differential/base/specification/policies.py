@@ -1,4 +1,4 @@
-"""The ActivationRegistry and the PolicyRegistry."""
+"""Implements the ActivationRegistry and the PolicyRegistry."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ class Policies:
         )
 
     def existing(self, policy: int) -> int:
-        """Returns the word of a policy that a mutation names by its literal id."""
+        """Returns the word of an existing policy. Raises PolicyNotFound."""
         known = policy_word(self.f, policy)
         if not known & EXISTS:
             raise error("PolicyNotFound()")

@@ -1,4 +1,4 @@
-"""B20 tokens: the core that assets and stablecoins share, and the functions of assets."""
+"""Implements B20 tokens: the core of assets and stablecoins, and the functions of assets."""
 
 from __future__ import annotations
 
@@ -751,7 +751,7 @@ class Token:
         return found
 
     def enums(self, signature: str) -> int | None:
-        """Returns how many values a uint8 argument may have."""
+        """Returns the number of valid values of a uint8 argument."""
         if signature.split("(")[0] in ("pause", "unpause", "isPaused"):
             return 3 if self.f.fork < 2 else 4
         return None
@@ -777,7 +777,7 @@ def run(functions: dict[str, Any], enums: Any, data: bytes, fork: int) -> bytes:
 
 
 def recovered(digest: bytes, v: int, r: int, s: int) -> bytes:
-    """Returns the signer, or the zero address."""
+    """Returns the signer of a signature, or the zero address."""
     if v not in (27, 28):
         return NOBODY
     try:

@@ -1,4 +1,4 @@
-"""The L1 attributes: calldata of the first deposit of a block, and what its contract stores.
+"""The L1 attributes: calldata of the first deposit of a block, and the slots of its contract.
 
 Source: deposits, "L1 Attributes Deposited Transaction"; l1-attributes of ecotone, isthmus and
 jovian; exec-engine, "L1-Cost fees".
@@ -101,7 +101,7 @@ def selector_of(fork: Fork) -> bytes:
 
 @dataclass(frozen=True)
 class FeeParameters:
-    """The parameters of fees in the contract, after the deposits of a block."""
+    """The fee parameters in the contract after the deposits of a block."""
 
     base_fee: int
     overhead: int

@@ -1,11 +1,11 @@
-"""A block to execute, and its expected outcome, as JSON-like values.
+"""Executes a block. The block and its expected outcome are JSON-like values.
 
 Numbers are integers, bytes are hex with 0x, slots are numbers in hex. A case has `chain_id`,
 `constants` (denominator from Canyon on, elasticity), `fork` and `parent_fork`, `parent` (a header),
-`block` (those fields of the header that nobody computes), `ancestors` (hashes before the parent's,
-the oldest first), `pre` (accounts) and `transactions` (raw). A transaction that may not stand in
-its place is left out of the block, with its reason. Jovian and later forks begin with a block of
-deposits alone (jovian/derivation); `takes_users` makes the one that breaks this rule alone.
+`block` (those fields of the header that nobody computes), `ancestors` (hashes of the blocks before
+the parent, oldest first), `pre` (accounts) and `transactions` (raw). A transaction that is invalid
+at its position is left out of the block, and the outcome names the reason. Jovian and later forks
+begin with a block that has only deposits (jovian/derivation); `takes_users` turns off this rule.
 """
 
 from typing import Any
@@ -110,7 +110,10 @@ def machine_of(case: Fields, fork: Fork, parent: Header, base_fee: int) -> Machi
 
 
 def sealed(case: Fields, fork: Fork, parent: Header, block: Block, included: list[bytes]) -> Header:
-    """Returns the block's header. A case's `state_root` replaces that of a partial state."""
+    """Returns the block's header.
+
+    The case's `state_root`, if any, replaces the root of a partial state.
+    """
     machine = block.machine
     environment = machine.environment
     given = case.get("state_root")

@@ -77,6 +77,6 @@ def upgrade_source_hash(intent: str) -> bytes:
 
 
 def aliased(address: bytes) -> bytes:
-    """Returns the sender on L2 of a contract on L1."""
+    """Returns the L2 address of a contract on L1 that sends a deposit."""
     number = int.from_bytes(address, "big") + ALIAS_OFFSET
     return (number % 2**160).to_bytes(ADDRESS, "big")

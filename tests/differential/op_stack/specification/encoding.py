@@ -1,4 +1,4 @@
-"""Keccak, RLP and the roots of ordered lists, as far as the OP-stack rules need them."""
+"""Implements Keccak, RLP and the roots of ordered lists, as far as the OP-stack rules need them."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ class DecodingError(Exception):
 
 
 def keccak256(data: bytes) -> bytes:
-    """Returns 32 bytes."""
+    """Returns the Keccak-256 hash, 32 bytes."""
     return keccak.new(digest_bits=256, data=data).digest()
 
 
 def to_bytes(number: int) -> bytes:
-    """Returns big-endian bytes without leading zeros. Zero is empty."""
+    """Returns big-endian bytes without leading zeros. Zero becomes empty bytes."""
     return number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 
@@ -38,7 +38,7 @@ def to_hex(data: bytes) -> str:
 
 
 def rlp_encode(item: Any) -> bytes:
-    """RLP of bytes, integers, and lists or tuples of those."""
+    """Returns the RLP of bytes, integers, and lists or tuples of bytes and integers."""
     if isinstance(item, int):
         return rlp_encode(to_bytes(item))
     if isinstance(item, bytes):
@@ -57,7 +57,7 @@ def rlp_head(length: int, offset: int) -> bytes:
 
 
 def rlp_decode(data: bytes) -> Any:
-    """Returns nested lists of bytes. Raises DecodingError for anything but one canonical item."""
+    """Returns nested lists of bytes. Raises DecodingError unless the data is one canonical item."""
     item, rest = rlp_item(data)
     if rest:
         raise DecodingError("bytes after the item")
@@ -119,7 +119,7 @@ def trie_node(pairs: list[tuple[list[int], bytes]], depth: int) -> list[Any]:
 
 
 def shared_prefix(keys: list[list[int]], depth: int) -> int:
-    """Returns the nibble up to which all keys agree."""
+    """Returns the position of the first nibble in which the keys differ."""
     least, most = min(keys), max(keys)
     while depth < min(len(least), len(most)) and least[depth] == most[depth]:
         depth += 1
@@ -134,6 +134,6 @@ def compact(nibbles: list[int], is_leaf: bool) -> bytes:
 
 
 def reference(node: list[Any]) -> Any:
-    """Returns the reference in a parent node: the node itself if it is short, else its hash."""
+    """Returns the reference in a parent node: the node if short, and otherwise its hash."""
     encoded = rlp_encode(node)
     return node if len(encoded) < WORD else keccak256(encoded)

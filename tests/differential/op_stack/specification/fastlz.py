@@ -1,7 +1,7 @@
-"""Computes the length of FastLZ (level 1) compressed data by compressing it.
+"""Computes the length of FastLZ (level 1) compressed data by compressing the data.
 
 Source: fjord/exec-engine, "FastLZ Implementation": the C implementation of FastLZ at level 1. It
-finds matches with a table of the last position of each three bytes' hash.
+finds matches with a table from the hash of three bytes to their last position.
 """
 
 HASHES = 1 << 13
@@ -20,18 +20,18 @@ def three_bytes(text: bytes, at: int) -> int:
 
 
 def bucket_of(sequence: int) -> int:
-    """Returns the table index for three bytes: 13 bits of a product modulo 2**32."""
+    """Returns the table index for three bytes: the upper 13 bits of a product modulo 2**32."""
     return ((sequence * MULTIPLIER & 0xFFFFFFFF) >> 19) % HASHES
 
 
 def literal_length(count: int) -> int:
-    """Returns the bytes of a run of literals: an additional byte per 32 literals."""
+    """Returns the size of a run of literals, with an additional byte per 32 literals."""
     runs, rest = divmod(count, LONGEST_RUN)
     return runs * (LONGEST_RUN + 1) + (rest + 1 if rest else 0)
 
 
 def match_length(count: int) -> int:
-    """Returns the size of a match: two bytes below six, else three, per at most 262 bytes."""
+    """Returns the size of a match: two bytes if shorter than six, else three, per 262 bytes."""
     whole, rest = divmod(count - 1, LONGEST_MATCH)
     return 3 * whole + (3 if rest >= SHORT_MATCH else 2)
 
@@ -47,7 +47,7 @@ def compared(text: bytes, earlier: int, later: int, end: int) -> int:
 
 
 def fastlz_length(text: bytes) -> int:
-    """Returns the length in bytes of the compressed text; 0 for the empty one."""
+    """Returns the length in bytes of the compressed text; 0 for the empty text."""
     last_begin = max(0, len(text) - NO_MATCH_BEGINS)
     last_seen = [0] * HASHES
     length = anchor = 0

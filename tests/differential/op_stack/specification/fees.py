@@ -1,4 +1,4 @@
-"""Fees of a transaction besides gas: L1 data fee and operator fee; and its DA footprint."""
+"""Computes a transaction's L1 data fee, operator fee and DA footprint."""
 
 from .attributes import FeeParameters
 from .fastlz import fastlz_length
@@ -44,8 +44,8 @@ def l1_gas_used(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
 def is_first_of_ecotone(parameters: FeeParameters) -> bool:
     """Returns whether the contract does not have Ecotone's scalars yet.
 
-    As in op-revm. op-geth also requires a blob base fee of zero, and checks in Fjord, too. No known
-    block depends on this, and random blocks avoid it.
+    The condition is that of op-revm. op-geth also requires a blob base fee of zero, and also checks
+    in Fjord. No known block depends on this, and random blocks avoid it.
     """
     return not parameters.base_fee_scalar and not parameters.blob_base_fee_scalar
 
@@ -69,7 +69,7 @@ def fjord_cost(fastlz: int, scaled: int) -> int:
 
 
 def operator_fee(gas: int, parameters: FeeParameters, fork: Fork) -> int:
-    """Returns the fee in wei for this much gas, at most 2**256 - 1."""
+    """Returns the operator fee in wei for ``gas``, at most 2**256 - 1."""
     if fork < Fork.ISTHMUS:
         return 0
     scaled = gas * parameters.operator_fee_scalar

@@ -1,4 +1,4 @@
-"""The forks of the OP stack, and the Ethereum fork that each executes."""
+"""The forks of the OP stack, and the Ethereum fork with the opcodes of each."""
 
 from enum import IntEnum, auto
 
@@ -22,18 +22,18 @@ class Fork(IntEnum):
 
     @property
     def title(self) -> str:
-        """Returns the usual name."""
+        """Returns the name of the fork in the documentation."""
         return self.name.capitalize()
 
     @property
     def evm(self) -> str:
-        """Returns the module of the executable specification with the fork's opcodes."""
+        """Returns the module of the executable specification that has the fork's opcodes."""
         base = [name for fork, name in EVM_BASES if fork <= self]
         return base[-1]
 
     @staticmethod
     def named(title: str) -> "Fork":
-        """Returns the fork with a title. Delta counts as Canyon."""
+        """Returns the fork with this title. Delta counts as Canyon."""
         return Fork.CANYON if title == "Delta" else Fork[title.upper()]
 
 

@@ -18,7 +18,7 @@ HOLOCENE_BYTES, JOVIAN_BYTES = 9, 17
 
 
 class InvalidHeader(Exception):
-    """A header that no block of its fork may have."""
+    """Raised for a header that is invalid in its fork."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Header:
     requests_hash: bytes | None = None
 
     def encode(self) -> bytes:
-        """RLP in the order of Ethereum's headers: ommers, difficulty and nonce are constants."""
+        """Returns the RLP. The order is Ethereum's; ommers, difficulty and nonce are constants."""
         fields = [
             self.parent_hash, NO_OMMERS, self.coinbase, self.state_root, self.transactions_root,
             self.receipts_root, self.bloom, 0, self.number, self.gas_limit, self.gas_used,
@@ -84,14 +84,14 @@ def completed(
 
 @dataclass(frozen=True)
 class FeeRule:
-    """The parameters with which the base fee follows a block."""
+    """The parameters that determine the base fee of the next block."""
 
     denominator: int
     elasticity: int
     least: int = 0
 
     def extra_data(self, fork: Fork) -> bytes:
-        """Returns the rule as the extra data of a header, for the next block."""
+        """Returns the rule as extra data of a header. The rule applies to the next block."""
         if fork < Fork.HOLOCENE:
             return b""
         pair = self.denominator.to_bytes(4, "big") + self.elasticity.to_bytes(4, "big")
@@ -127,7 +127,10 @@ def extra_data_for(parameters: bytes, least: int, constants: FeeRule, fork: Fork
 
 
 def rule_after(parent: Header, parent_fork: Fork, fork: Fork, constants: FeeRule) -> FeeRule:
-    """Returns the rule for the block after `parent`. `constants`: the chain's from Canyon on."""
+    """Returns the rule for the block after `parent`.
+
+    `constants`: the chain's values since Canyon.
+    """
     if parent_fork >= Fork.HOLOCENE:
         return decode_extra_data(parent.extra_data, parent_fork)
     if fork >= Fork.CANYON:

@@ -1,7 +1,7 @@
-"""State and messages of a block on the executable specification, under OP-stack rules.
+"""Runs messages of a block on the executable specification, under OP-stack rules.
 
-It knows the functions of the executable specification. Of the OP stack it only knows the table of
-precompiles, and that a blob costs one wei per gas (ecotone/exec-engine).
+The module knows the functions of the executable specification. Of the OP stack it knows only the
+table of precompiles, and that a blob costs one wei per gas (ecotone/exec-engine).
 """
 
 from dataclasses import dataclass, fields, is_dataclass
@@ -23,7 +23,7 @@ LEGACY_FIRST_BYTE = 0xC0
 
 @dataclass(frozen=True)
 class Environment:
-    """The block values that opcodes read. Hashes of ancestors: oldest first."""
+    """The block values that opcodes read. Hashes of ancestors are sorted, oldest first."""
 
     chain_id: int
     number: int
@@ -38,7 +38,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Message:
-    """The outermost call of a transaction. An empty `to` is a creation."""
+    """The outermost call of a transaction. An empty `to` means a creation."""
 
     sender: bytes
     to: bytes
@@ -53,7 +53,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a message. The refund counter is not yet a refund."""
+    """The outcome of a message. The refund counter is not applied yet."""
 
     error: str | None
     gas_left: int
@@ -127,7 +127,7 @@ class Machine:
         self.states.increment_nonce(self.state, self.address(address))
 
     def add_balance(self, address: bytes, amount: int) -> None:
-        """Adds to a balance. An account that is empty afterwards is deleted (EIP-161)."""
+        """Adds to a balance. If the account is empty afterwards, it is deleted (EIP-161)."""
         balance = U256(self.balance(address) + amount)
         self.states.set_account_balance(self.state, self.address(address), balance)
 
@@ -186,7 +186,7 @@ class Machine:
     # --- messages ---
 
     def run(self, message: Message) -> Outcome:
-        """Runs the outermost message of a transaction whose nonce is already counted."""
+        """Runs the outermost message of a transaction, after the nonce was incremented."""
         environment = self.transaction_environment(message)
         wanted = SimpleNamespace(
             to=self.target(message.to), value=U256(message.value), data=Bytes(message.data)
@@ -256,6 +256,6 @@ class Machine:
 
 
 def made(kind: Any, **known: Any) -> Any:
-    """Creates a fork's dataclass from those values that are fields of it."""
+    """Creates a fork's dataclass. Ignores values that are no fields of the dataclass."""
     assert is_dataclass(kind)
     return kind(**{field.name: known[field.name] for field in fields(kind)})

@@ -1,4 +1,4 @@
-"""The precompiles of the OP stack: those of its Ethereum fork, P256VERIFY, and limits of inputs.
+"""The precompiles of the OP stack: those of its Ethereum fork, P256VERIFY, and limits on inputs.
 
 Source: fjord, granite, isthmus, jovian and karst/exec-engine; RIP-7212; EIP-7951.
 """
@@ -29,7 +29,7 @@ Contract = Callable[[Any], None]
 
 
 class Precompiles:
-    """The table of a fork, which replaces that of an Ethereum fork."""
+    """A fork's table of precompiles, which replaces the table of an Ethereum fork."""
 
     def __init__(self, fork: Fork) -> None:
         package = f"ethereum.forks.{fork.evm}"
@@ -43,7 +43,7 @@ class Precompiles:
         self.original = ORIGINALS.setdefault(fork.evm, dict(self.theirs))
 
     def install(self) -> None:
-        """Puts the table where the opcodes of the Ethereum fork look."""
+        """Installs the table in the modules that the opcodes of the Ethereum fork use."""
         self.theirs.clear()
         self.theirs.update(self.original)
         prices = [price for since, price in P256_GAS.items() if since <= self.fork]
@@ -69,7 +69,10 @@ class Precompiles:
         return contract
 
     def p256_verify(self, price: int) -> Contract:
-        """Returns P256VERIFY at a fixed price: word 1 for a valid signature, else nothing."""
+        """Returns P256VERIFY at a fixed price.
+
+        It returns word 1 for a valid signature, else nothing.
+        """
 
         def contract(evm: Any) -> None:
             self.gas.charge_gas(evm, Uint(price))
@@ -83,7 +86,7 @@ ORIGINALS: dict[str, dict[Any, Contract]] = {}
 
 
 def is_p256_signature(data: bytes) -> bool:
-    """Returns whether a signature is valid: hash, r, s, and the key's x and y."""
+    """Returns whether a signature is valid. ``data``: hash, r, s, and the key's x and y."""
     if len(data) != P256_INPUT:
         return False
     r, s, x, y = (U256.from_be_bytes(data[at : at + 32]) for at in range(32, P256_INPUT, 32))
@@ -111,9 +114,10 @@ FEW_PAIRS = 128
 
 
 def quick_with_zeros(number: int, inner: Contract, gas: ModuleType) -> Contract:
-    """Returns the same contract without the arithmetic for points at infinity.
+    """Returns a precompile that answers quickly if all its input points are points at infinity.
 
-    The executable specification multiplies each point by the order of the group, in Python.
+    For other inputs it calls ``inner``. The executable specification multiplies each point by the
+    order of the group, in Python.
     """
     size, output = OF_ZEROS[number]
 
@@ -129,7 +133,7 @@ def quick_with_zeros(number: int, inner: Contract, gas: ModuleType) -> Contract:
 
 
 def gas_of_zeros(number: int, pairs: int) -> int:
-    """Returns the gas by EIP-1108 and EIP-2537."""
+    """Returns the gas of an input of zeros, by EIP-1108 and EIP-2537."""
     if number == PAIRING:
         return 45_000 + 34_000 * pairs
     if number == BLS_PAIRING:

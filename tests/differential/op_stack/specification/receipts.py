@@ -34,8 +34,9 @@ class Receipt:
     deposit_nonce: int | None = field(default=None)
 
     def encode(self, fork: Fork) -> bytes:
-        """Encodes the receipt. Deposits have nonce and version since Canyon. Regolith's root omits
-        the nonce.
+        """Encodes the receipt. Since Canyon, deposits have nonce and version.
+
+        The receipts root of Regolith omits the nonce.
         """
         logs = [(log.address, log.topics, log.data) for log in self.logs]
         fields = [int(self.status), self.cumulative_gas_used, bloom_of(self.logs), logs]
@@ -46,7 +47,7 @@ class Receipt:
 
 
 def bloom_of(logs: tuple[Log, ...]) -> bytes:
-    """256 bytes with three bits for each address and topic (Yellow Paper, 4.3.1)."""
+    """Returns 256 bytes with three bits for each address and topic (Yellow Paper, 4.3.1)."""
     bits = 0
     for log in logs:
         for entry in (log.address, *log.topics):

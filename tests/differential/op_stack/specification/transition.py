@@ -39,7 +39,7 @@ FIRST_LEGACY_BYTE = 0xC0
 
 
 class InvalidBlock(Exception):
-    """The transaction is invalid at this position of the block."""
+    """Raised for a transaction that is invalid at its position of the block."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Block:
         return self.machine.environment.gas_limit - self.gas_used
 
     def begin(self) -> None:
-        """Makes the system calls and code changes before the first transaction."""
+        """Makes the system calls and the code changes that precede the first transaction."""
         environment = self.machine.environment
         if self.fork >= Fork.ISTHMUS:
             self.machine.system_call(BLOCK_HASHES, environment.block_hashes[-1])
@@ -93,7 +93,10 @@ class Block:
     # --- deposits ---
 
     def deposit(self, raw: bytes) -> Done:
-        """Mints, then executes. Mint and nonce stay if anything fails (deposits, "Execution")."""
+        """Mints, then executes.
+
+        If the execution fails, mint and nonce remain (deposits, "Execution").
+        """
         try:
             deposit = decode_deposit(raw)
         except DecodingError as error:
@@ -112,7 +115,7 @@ class Block:
         return Done(receipt, gas_used, deposit.sender, error=outcome.error)
 
     def deposit_outcome(self, deposit: Deposit) -> tuple[Outcome, int]:
-        """Runs the message, and increments the sender's nonce in any case."""
+        """Runs the message. Increments the sender's nonce even if the message fails."""
         machine = self.machine
         wanted = machine.as_transaction(deposit.gas, deposit.to, deposit.value, deposit.data)
         floor, intrinsic = machine.floor_and_intrinsic(wanted)
@@ -136,7 +139,7 @@ class Block:
         return outcome, floor
 
     def refusal_of(self, deposit: Deposit, least_gas: int) -> str | None:
-        """Returns why a deposit fails before it runs, or None."""
+        """Returns why a deposit fails before execution, or None."""
         if deposit.is_system and self.fork >= Fork.REGOLITH:
             return "a system transaction after Bedrock"
         if deposit.gas < least_gas:
@@ -148,7 +151,7 @@ class Block:
         return None
 
     def deposit_gas(self, deposit: Deposit, outcome: Outcome, floor: int) -> int:
-        """Returns the gas used in receipt and block (regolith/overview)."""
+        """Returns the gas used that receipt and block show (regolith/overview)."""
         if self.fork >= Fork.REGOLITH:
             return gas_after_refund(deposit.gas, outcome, floor)
         return 0 if deposit.is_system else deposit.gas
@@ -156,7 +159,7 @@ class Block:
     # --- users' transactions ---
 
     def user_transaction(self, raw: bytes) -> Done:
-        """Executes by Ethereum's rules. The fees besides gas are paid before execution."""
+        """Executes by Ethereum's rules. L1 fee and operator fee are paid before execution."""
         transaction, kind = self.decoded(raw)
         parameters = self.fee_parameters()
         gas_limit = int(transaction.gas)
@@ -186,7 +189,7 @@ class Block:
         )
 
     def fee_parameters(self) -> FeeParameters:
-        """Returns the parameters, read once for the first transaction after the deposits."""
+        """Returns the fee parameters. Reads them at the first transaction after the deposits."""
         if self.parameters is None:
             self.parameters = parameters_from_storage(
                 lambda slot: self.machine.slot(L1_BLOCK, word(slot))
@@ -216,7 +219,7 @@ class Block:
             raise InvalidBlock("undecodable") from error
 
     def checked_gas(self, transaction: Any, gas_limit: int) -> tuple[int, int]:
-        """Returns floor and intrinsic gas. Raises InvalidBlock if the gas limit is lower."""
+        """Returns floor and intrinsic gas. Raises InvalidBlock if the gas limit is below either."""
         floor, intrinsic = self.machine.floor_and_intrinsic(transaction)
         if gas_limit < max(floor, intrinsic):
             raise InvalidBlock("intrinsic gas too high")
@@ -230,7 +233,10 @@ class Block:
         return floor, intrinsic
 
     def checked_sender(self, transaction: Any, kind: int, beside: int) -> tuple[bytes, int]:
-        """Returns sender and gas price. Raises InvalidBlock if it may not send or cannot pay."""
+        """Returns sender and gas price.
+
+        Raises InvalidBlock if the sender may not send or cannot pay.
+        """
         machine = self.machine
         if kind and int(transaction.chain_id) != machine.environment.chain_id:
             raise InvalidBlock("another chain's transaction")

@@ -31,7 +31,7 @@ class PartialTrie:
         self.root: Node = b"" if root == EMPTY_ROOT else root
 
     def resolved(self, at: Node) -> Node:
-        """Returns the node to which a reference refers."""
+        """Returns the node behind a reference."""
         if isinstance(at, bytes) and at:
             return rlp_decode(self.nodes[at])
         return at
@@ -95,14 +95,14 @@ class PartialTrie:
         return self.joined(part, below)
 
     def collapsed(self, branch: list[Node]) -> Node:
-        """Replaces a branch that has only one entry left."""
+        """Replaces a branch that has a single remaining entry."""
         left = [nibble for nibble in range(BRANCHES) if branch[nibble]]
         if len(left) > 1:
             return branch
         return self.joined(left, self.resolved(branch[left[0]]))
 
     def joined(self, path: list[int], below: Node) -> Node:
-        """Returns a node under a path. Paths of leaves and extensions are joined."""
+        """Returns a node below a path. Joins the path with that of a leaf or extension."""
         if len(below) == BRANCHES + 1:
             return [compact(path, is_leaf=False), below]
         part, is_leaf = expanded(below[0])
@@ -117,7 +117,7 @@ class PartialTrie:
 
 
 def folded(node: Node) -> Node:
-    """Returns the node with references in place of changed nodes below it."""
+    """Returns the node. References replace the changed nodes below it."""
     if len(node) == BRANCHES + 1:
         return [below if isinstance(below, bytes) else reference(folded(below)) for below in node]
     path, below = node
@@ -125,7 +125,7 @@ def folded(node: Node) -> Node:
 
 
 def expanded(path: bytes) -> tuple[list[int], bool]:
-    """Returns the nibbles of a path, and whether it is a leaf's."""
+    """Returns the nibbles of a path, and whether the path belongs to a leaf."""
     nibbles = nibbles_of(path)
     return nibbles[1 if nibbles[0] % 2 else 2 :], nibbles[0] >= 2
 

@@ -1,1 +1,1 @@
-"""The rules of Amsterdam over the last fork of the executable specification."""
+"""Implements the rules of Amsterdam over the last fork of the executable specification."""

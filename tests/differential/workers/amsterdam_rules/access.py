@@ -1,4 +1,4 @@
-"""The block access list (EIP-7928): reads, and the changes by each index."""
+"""Builds the block access list (EIP-7928): reads, and the changes by each index."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ def by_account() -> defaultdict[bytes, Any]:
 
 @dataclass
 class Recorder:
-    """The accesses of a block so far. ``before``: the state before the current index."""
+    """Records the accesses of a block. ``before``: the state before the current index."""
 
     before: Snapshot = field(default_factory=dict)
     accounts: set[bytes] = field(default_factory=set)
@@ -80,7 +80,7 @@ class Recorder:
         self.before = after
 
     def note(self) -> None:
-        """Records which rules the whole list shows."""
+        """Records which rules the whole access list shows."""
         changed = {address for part in self.parts for address in part if part[address]}
         changed |= {address for address, _ in self.written}
         for _ in self.accounts - changed:
@@ -93,11 +93,11 @@ class Recorder:
 
     @property
     def items(self) -> int:
-        """Returns the items that the gas limit bounds: accounts, and slots of each."""
+        """Returns the number of items that the gas limit bounds: accounts, and slots of each."""
         return len(self.accounts) + len(self.slots)
 
     def encode(self) -> bytes:
-        """Returns the list as RLP."""
+        """Returns the access list as RLP."""
         return rlp.encode([self.account(address) for address in sorted(self.accounts)])
 
     def account(self, address: bytes) -> list[Any]:

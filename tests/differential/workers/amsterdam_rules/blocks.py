@@ -1,4 +1,4 @@
-"""Blocks: system calls, transactions, withdrawals, requests, and the access list."""
+"""Runs blocks: system calls, transactions, withdrawals, requests, and the access list."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,7 +88,7 @@ class BlockRun:
             raise InvalidBlock("the access list is too long")
 
     def system_call(self, address: Address, data: bytes) -> Frame:
-        """Call a system contract."""
+        """Calls a system contract."""
         block = self.block
         block.recorder.touch(address)
         environment = TransactionEnvironment(

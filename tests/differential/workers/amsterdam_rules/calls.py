@@ -1,4 +1,4 @@
-"""CALL, CALLCODE, DELEGATECALL, STATICCALL, CREATE, CREATE2 and SELFDESTRUCT."""
+"""Implements CALL, CALLCODE, DELEGATECALL, STATICCALL, CREATE, CREATE2 and SELFDESTRUCT."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -59,7 +59,7 @@ def pop_arguments(frame: Frame, has_value: bool) -> Arguments:
 
 
 def access_cost(frame: Frame, address: Address) -> int:
-    """Returns the gas of accessing an account, cold or warm. Does not warm it."""
+    """Returns the gas of accessing a cold or warm account. Does not warm the account."""
     return WARM if address in frame.accessed_addresses else frame.block.numbers.cold_account
 
 
@@ -76,7 +76,10 @@ def can_pay(frame: Frame, state_gas: int) -> bool:
 
 
 def hand_over(frame: Frame) -> int:
-    """Passes the reservoir to a child. In April, the caller has none until the child ends."""
+    """Passes the reservoir to a child.
+
+    In April, the caller's reservoir is 0 until the child ends.
+    """
     reservoir = frame.reservoir
     if not frame.block.numbers.frozen:
         frame.reservoir = 0
@@ -250,7 +253,10 @@ def create_at(frame: Frame, address: Address, endowment: U256, init_code: Bytes)
 
 
 def selfdestruct(frame: Frame) -> None:
-    """Moves the balance. A contract created in this transaction is destroyed at its end."""
+    """Moves the balance.
+
+    A contract created in the transaction is destroyed at the transaction's end.
+    """
     block, owner = frame.block, frame.message.current_target
     if frame.message.is_static:
         raise WriteInStaticContext

@@ -1,4 +1,4 @@
-"""Messages: the loop over opcodes, transfers and their logs, creations."""
+"""Runs messages: the loop over opcodes, transfers and their logs, creations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -93,7 +93,7 @@ def run_message(message: Call) -> Frame:
 
 
 def cause_of(message: Call) -> str:
-    """Returns the reason of a message's value transfer."""
+    """Returns the reason for a message's value transfer."""
     if message.depth:
         return "CREATE" if message.target == Bytes0() else "CALL"
     return "a creation transaction" if message.target == Bytes0() else "a transaction"
@@ -160,7 +160,7 @@ def pay_deposit(frame: Frame) -> None:
 
 
 def is_taken(block: Block, address: Address) -> bool:
-    """Returns whether a creation collides: the address has code, a nonce, or in April storage."""
+    """Returns whether a creation collides with code, a nonce, or (in April) storage."""
     account = get_account(block.state, address)
     if account.nonce or account.code:
         return True

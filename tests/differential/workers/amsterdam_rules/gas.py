@@ -1,4 +1,4 @@
-"""Gas in two dimensions: the gas of a frame, charges, and gas returned by a child."""
+"""Counts gas in two dimensions: the gas of a frame, charges, and gas returned by a child."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +13,7 @@ from .reach import reach
 
 
 class Unspecified(Exception):
-    """Raised where the rules are unspecified."""
+    """Raised if the rules do not specify the result."""
 
 
 @dataclass
@@ -39,14 +39,14 @@ class Block(BlockEnvironment):
 
 @dataclass
 class Call(Message):
-    """A message with its reservoir."""
+    """A message with a reservoir of state gas."""
 
     reservoir: int = 0
 
 
 @dataclass
 class Purse:
-    """Regular gas and reservoir outside of any frame, with the counters of a frame."""
+    """Regular gas and reservoir outside of any frame, with the same counters as a frame."""
 
     gas_left: Uint
     reservoir: int
@@ -57,7 +57,7 @@ class Purse:
 
 @dataclass
 class Frame(Evm):
-    """A frame with its reservoir.
+    """A frame with a reservoir of state gas.
 
     April: ``regular`` and ``state`` gas used, credits ``applied`` and ``pending``. Final rules:
     ``spilled``, the state gas paid from regular gas.
@@ -77,7 +77,7 @@ class Frame(Evm):
 
 
 def need(payer: Frame | Purse, amount: int) -> None:
-    """Halts unless there is this much regular gas. Charges nothing."""
+    """Halts unless ``amount`` of regular gas is left. Charges nothing."""
     if int(payer.gas_left) < amount:
         raise OutOfGasError
 
@@ -92,7 +92,7 @@ def charge(payer: Any, amount: Any) -> None:
 
 
 def charge_state(payer: Frame | Purse, amount: int) -> None:
-    """Charges state gas: first the reservoir, then regular gas."""
+    """Charges state gas. Takes it from the reservoir first, then from regular gas."""
     from_gas = max(0, amount - payer.reservoir)
     reach("state gas: not to be paid", from_gas > int(payer.gas_left))
     need(payer, from_gas)
@@ -106,7 +106,7 @@ def charge_state(payer: Frame | Purse, amount: int) -> None:
 
 
 def credit(frame: Frame, amount: int) -> None:
-    """April: refunds state gas. A part that the frame did not pay is pending for its caller."""
+    """Refunds state gas (April). What the frame has not paid is pending for its caller."""
     applied = min(amount, frame.state)
     reach("state gas: S credited", applied)
     reach("state gas: S credit waits for the caller", applied < amount)
@@ -117,7 +117,7 @@ def credit(frame: Frame, amount: int) -> None:
 
 
 def refill(payer: Frame | Purse, amount: int) -> None:
-    """Final rules: refunds state gas, first to the regular gas that paid it."""
+    """Refunds state gas (final rules), first to the regular gas that paid it."""
     to_gas = min(amount, payer.spilled)
     reach("state gas: F given back to gas", amount and to_gas == amount)
     reach("state gas: F given back to both pots", 0 < to_gas < amount)
@@ -143,7 +143,7 @@ def is_halted(frame: Frame) -> bool:
 
 
 def return_gas(parent: Frame | Purse, child: Frame) -> None:
-    """Final rules: returns gas after the child's end to a caller that kept its reservoir."""
+    """Returns a child's gas to a caller that kept its reservoir (final rules)."""
     used = child.message.reservoir - child.reservoir + child.spilled
     reach("state gas: F frame ends with less than nothing used", used < 0)
     reach("state gas: failed child leaves a reservoir", child.error and parent.reservoir)
@@ -164,7 +164,7 @@ def return_gas(parent: Frame | Purse, child: Frame) -> None:
 
 
 def merge_gas_of_april(parent: Frame, child: Frame) -> None:
-    """April: the same for a caller that passed on its reservoir."""
+    """Returns a child's gas to a caller that passed on its reservoir (April)."""
     parent.gas_left += child.gas_left
     parent.regular += child.regular
     if child.error is None:

@@ -1,4 +1,4 @@
-"""The numbers in which the two rule sets of Amsterdam differ, and one switch."""
+"""The numbers in which the two rule sets of Amsterdam differ, and a switch between them."""
 
 from dataclasses import dataclass
 
@@ -20,9 +20,9 @@ ITEM_GAS = 2_000
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of a rule set in gas, except sizes of new state and of code in bytes.
+    """The numbers of a rule set. All are gas, except sizes of new state and of code in bytes.
 
-    ``frozen``: the rules as of August 2026; else those of April.
+    ``frozen``: the rules as of August 2026; else the rules of April.
     """
 
     frozen: bool

@@ -1,4 +1,4 @@
-"""New opcodes, and opcodes that read accounts or access slots; the table of all."""
+"""Implements new opcodes, and opcodes that read accounts or access slots, and installs them."""
 
 import sys
 from functools import partial
@@ -122,7 +122,7 @@ def sstore(frame: Frame) -> None:
 
 
 def count_refund(frame: Frame, original: int, current: int, new: int) -> None:
-    """Counts the refund of a slot's change, which may be negative."""
+    """Counts the refund of a slot's change. The refund may be negative."""
     numbers = frame.block.numbers
     if original and current and not new:
         reach("slots: cleared")
@@ -184,7 +184,7 @@ def require(frame: Frame, items: int) -> None:
 
 
 def exchange_items(frame: Frame, item: int, other: int) -> None:
-    """Exchanges two positions; 1 is the top."""
+    """Exchanges the items at two positions; 1 is the top."""
     stack = frame.stack
     require(frame, max(item, other))
     stack[-item], stack[-other] = stack[-other], stack[-item]
@@ -214,7 +214,7 @@ def exchange(frame: Frame) -> None:
 
 
 def jump(frame: Frame, mnemonic: str) -> None:
-    """Runs the specification's jump, which may target the byte after DUPN, SWAPN or EXCHANGE."""
+    """Runs the specification's jump. The target may be the byte after DUPN, SWAPN or EXCHANGE."""
     op_implementation_of[mnemonic](frame)
     at = int(frame.pc)
     is_immediate = 0 < at < len(frame.code) and frame.code[at - 1] in (0xE6, 0xE7, 0xE8)

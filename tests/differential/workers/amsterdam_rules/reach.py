@@ -70,7 +70,7 @@ REACHED: Final = {f"{part}: {rule}": 0 for part, rules in RULES.items() for rule
 
 
 def reach(rule: str, when: object = True) -> None:
-    """Counts a rule if ``when``. The rule must be in the list."""
+    """Counts a rule if ``when`` is true. The rule must be in the list."""
     REACHED[rule] += bool(when)
 
 

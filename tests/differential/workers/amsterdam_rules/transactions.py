@@ -1,4 +1,4 @@
-"""Transactions: upfront costs, authorizations, the first frame, and the end."""
+"""Runs transactions: upfront costs, authorizations, the first frame, and the end."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,7 +54,7 @@ class Sums:
 
 @dataclass
 class Outcome:
-    """The outcome of a transaction. Gas of both dimensions as the block counts it."""
+    """The outcome of a transaction. The gas of both dimensions is what the block counts."""
 
     error: Exception | None
     output: bytes
@@ -129,7 +129,7 @@ def check(block: Block, sums: Sums, tx: Any, costs: Costs) -> None:
 
 
 def refuse(rule: str, when: bool) -> None:
-    """Raises InvalidBlock with this rule if ``when``."""
+    """Raises InvalidBlock with this rule if ``when`` is true."""
     reach(f"transactions: {rule}", when)
     if when:
         raise InvalidBlock(rule)
@@ -167,7 +167,7 @@ class Run:
     # --- before the first frame ---
 
     def begin(self) -> None:
-        """Pays upfront, increments the nonce, and warms addresses."""
+        """Pays the upfront cost, increments the nonce, and warms addresses."""
         state, tx = self.block.state, self.tx
         self.block.recorder.touch(self.sender)
         self.block.recorder.touch(self.block.coinbase)
@@ -181,7 +181,7 @@ class Run:
         self.warm |= {address for address, _ in access_list_of(tx)}
 
     def authorities(self) -> list[tuple[Any, Address]]:
-        """Returns the authorizations whose signer is known, with the signer."""
+        """Returns each authorization with a valid signature, with its signer."""
         found = []
         for item in authorizations_of(self.tx):
             if item.chain_id not in (self.block.chain_id, U256(0)) or item.nonce >= U64.MAX_VALUE:
@@ -194,7 +194,7 @@ class Run:
         return found
 
     def authorize(self) -> None:
-        """Applies the delegations."""
+        """Applies the authorizations."""
         state = self.block.state
         written = {self.sender} | ({self.tx.to} if self.tx.value else set())
         marked: set[Address] = set()
@@ -265,7 +265,7 @@ class Run:
     # --- the frame ---
 
     def execute(self) -> None:
-        """Processes authorizations, recipient, and the first frame."""
+        """Runs the authorizations, the charges for the recipient, and the first frame."""
         state, start = self.block.state, self.purse.reservoir
         begin_transaction(state, self.transient)
         is_authorized = False
@@ -384,7 +384,7 @@ class Run:
         )
 
     def note_costs(self, used: int, counter: int, regular: int) -> None:
-        """Records which rules determine the paid and counted gas."""
+        """Records the rules that determine the paid and the counted gas."""
         refund, floor = min(used // 5, counter), self.costs.floor
         reach("transactions: floor decides", used - refund < floor)
         is_alone = regular < floor <= used - refund

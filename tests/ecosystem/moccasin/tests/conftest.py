@@ -1,4 +1,4 @@
-"""Contracts of the project, deployed for each test."""
+"""Deploys the project's contracts for each test."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A moccasin project with snekmate contracts, tested as its user would."""
+"""Tests a moccasin project with snekmate contracts, as a user would."""
 
 from typing import Any
 
