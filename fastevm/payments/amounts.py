@@ -72,7 +72,7 @@ def amount(amount: str | int | Decimal, decimals: int) -> int:
 
 
 def _shown(value: str | int | Decimal) -> str:
-    """A wrong amount for an error: escaped and shortened."""
+    """Escapes and shortens an invalid amount for an error text."""
     return ascii(str(value)[:LONGEST_SHOWN])
 
 

@@ -1,9 +1,9 @@
 """Checks the types of arguments at the public border of the package.
 
 `checked` decorates classes and functions that users call; `check_members` checks the members of a
-Struct or dataclass. Both read the annotations, once, when they are first needed. A value of another
-type raises InvalidTerms, which names the argument. Code inside the package is not checked: mypy
-does that.
+Struct or dataclass. Both read the annotations, once, when they are first needed. If an argument has
+a value of another type, InvalidTerms is raised and names the argument. Calls inside the package are
+not checked at run time: mypy checks them.
 """
 
 import dataclasses
@@ -28,9 +28,10 @@ _NAMES: Final = {
 
 
 class Check(NamedTuple):
-    """Whether a value has the type of an annotation, and the type as text for errors.
+    """Tests whether values have the type of an annotation.
 
-    ``exact``: types whose values are all accepted. They are compared first, because that is cheap.
+    ``expected`` is the type as text, for errors. ``exact`` holds the types whose values are all
+    accepted. They are compared first, because that is cheap.
     """
 
     accepts: Callable[[Any], bool]
@@ -38,14 +39,14 @@ class Check(NamedTuple):
     exact: frozenset[type] = frozenset()
 
     def refuses(self, value: Any) -> bool:
-        """Whether the value has another type."""
+        """Whether the value lacks the annotated type."""
         return type(value) not in self.exact and not self.accepts(value)
 
 
 def checked(made: Made) -> Made:
     """Decorates a function, or the constructor and public methods of a class.
 
-    They raise InvalidTerms for arguments that do not have the annotated types.
+    The decorated functions raise InvalidTerms for arguments that do not have the annotated types.
     """
     if not isinstance(made, type):
         wrapped: Made = _checking(made)
@@ -219,7 +220,7 @@ def _instance(kind: Any) -> Check:
 
 
 def _protocol_names(kind: type) -> list[str]:
-    """Returns the names of the members that an object of this protocol has."""
+    """Returns the names of the members that this protocol requires."""
     bases = [base for base in kind.__mro__ if getattr(base, "_is_protocol", False)]
     found = {name for base in bases for name in (*vars(base), *inspect.get_annotations(base))}
     return sorted(name for name in found if not name.startswith("_"))

@@ -57,8 +57,8 @@ _PERMIT: Final = [
 class Kind(Enum):
     """How the payer authorizes a payment; the value is the EIP-712 primary type.
 
-    TRANSFER, RECEIVE and CANCEL are the messages of EIP-3009, PERMIT that of EIP-2612. With MEMO
-    the payer signs no message: he sends ``transferWithMemo`` himself.
+    TRANSFER, RECEIVE and CANCEL are the messages of EIP-3009, PERMIT is the message of EIP-2612.
+    With MEMO the payer signs no message: he sends ``transferWithMemo`` himself.
     """
 
     TRANSFER = "TransferWithAuthorization"
@@ -69,7 +69,7 @@ class Kind(Enum):
 
     @property
     def has_memo(self) -> bool:
-        """Whether the payment is recognised by the memo of its transfer."""
+        """Whether the memo of the transfer identifies the payment."""
         return self in (Kind.PERMIT, Kind.MEMO)
 
     @property
@@ -114,7 +114,10 @@ class Domain(Struct, frozen=True):
 
     @property
     def separator(self) -> bytes:
-        """The EIP-712 domain separator. Equals ``DOMAIN_SEPARATOR()`` if this is the token's."""
+        """Returns the EIP-712 domain separator.
+
+        It equals the token's ``DOMAIN_SEPARATOR()`` if all members of the domain are right.
+        """
         return Cancellation(self, self.token, bytes(32)).signable.header
 
 
@@ -207,7 +210,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     ) -> "Terms":
         """Returns terms that are valid for ``lifetime`` seconds from now, with a fresh nonce.
 
-        ``at`` replaces the system clock as the start (Unix time in seconds).
+        ``at`` (Unix time in seconds) replaces the time of the system clock.
         """
         start = int(time.time()) if at is None else integer(at, "at")
         lifetime, backdate = integer(lifetime, "lifetime"), integer(backdate, "backdate")
@@ -221,7 +224,7 @@ class Terms(Struct, frozen=True, kw_only=True):
 
 
 class Permit(Struct, frozen=True):
-    """The members of a permit that are not in the terms.
+    """The spender and the nonce of a permit; the terms contain its other members.
 
     ``spender`` may spend the tokens. ``nonce`` is the payer's permit nonce in the token (EIP-2612).
     """
@@ -268,7 +271,7 @@ class Authorization(TypedMessage):
 
     @property
     def deadline(self) -> int:
-        """The last Unix second in which a permit is valid. ``valid_before`` is one later."""
+        """The last Unix second in which a permit is valid, one before ``valid_before``."""
         return self.terms.valid_before - 1
 
     @property

@@ -1,9 +1,10 @@
-"""Batch captures: several captures in one transaction through Multicall3; each may fail alone.
+"""Batch captures: several captures in one Multicall3 transaction. One may fail without the others.
 
-Multicall3 is the caller that the token sees. So only TRANSFER authorizations, which anybody may
-submit, can be batched. RECEIVE requires the recipient as the caller, PERMIT and holds require their
-operator. Their captures get one transaction each. A capture from a payer with code gets its own
-transaction too, because the payer's contract decides how much gas is left for the other captures.
+The token sees Multicall3 as the caller. So only TRANSFER authorizations, which anybody may submit,
+can be batched. RECEIVE requires the recipient as the caller, PERMIT and holds require their
+operator. Each of these captures gets its own transaction. A capture from a payer with code gets its
+own transaction too, because the payer's contract decides how much gas is left for the other
+captures.
 
 The result of each order is read from its own events, never from the status of the receipt alone.
 """
@@ -51,7 +52,7 @@ class Part(NamedTuple):
 
     @property
     def gas(self) -> int:
-        """The gas estimate of the capture in its own transaction; in a batch it needs less."""
+        """The gas estimate of the capture in its own transaction. In a batch it needs less gas."""
         return self.report.gas or 0
 
 
@@ -72,10 +73,11 @@ class Batches:
         self._warned = False
 
     async def submit(self, order_ids: Sequence[str]) -> Ends:
-        """Submits the orders that can be batched. Returns None (submitted) or an error by order id.
+        """Submits the orders that can be batched. Returns None or an error for each order id.
 
-        An order that is missing from the result needs its own transaction, or cannot be captured
-        now. If the caller captures it alone, the capture succeeds or raises the reason.
+        None means that the order was submitted. If an order id is missing from the result, the
+        order needs its own transaction or cannot be captured now. If the caller then captures the
+        order alone, the capture succeeds or raises the reason.
         """
         ends: Ends = {}
         if self.policy.batch < LEAST:
@@ -142,7 +144,8 @@ class Batches:
     def _refuse(self, report: Report, ends: Ends) -> None:
         """Records the refusal of an order in ``ends``, unless its nonce is used.
 
-        A used nonce may mean that the order is paid. The caller captures it alone to find out.
+        A used nonce may mean that the order is paid. To find out, the caller captures the order
+        alone.
         """
         if report.verdict("nonce").ok is False:
             return
@@ -184,8 +187,8 @@ class Batches:
     async def _simulated(self, parts: Sequence[Part], ends: Ends) -> tuple[list[Part], int]:
         """Simulates the captures one after the other at ``pending``.
 
-        Returns those that succeed, and their gas. The list is empty if fewer than two succeed, if
-        the simulation fails, or if the account cannot pay.
+        Returns the captures that succeed, and the gas that they need. The list is empty if fewer
+        than two succeed, if the simulation fails, or if the account cannot pay.
         """
         answer, gas = await self._ask(parts)
         results = results_of(bytes.fromhex(answer[2:])) if isinstance(answer, str) else None
@@ -210,9 +213,9 @@ class Batches:
     async def _ask(self, parts: Sequence[Part]) -> tuple[Any, int | None]:
         """Returns the Multicall3 output at ``pending``, and the gas with which all calls succeed.
 
-        The output is a refusal, and the gas is None, if the node answers with an error. The
-        estimate allows no call to fail. Otherwise the node would return the gas with which the
-        outer call succeeds, even if every capture inside fails.
+        If the node answers with an error, the output is that error and the gas is None. For the
+        estimate, no call may fail. Otherwise the node would return an amount of gas with which
+        Multicall3 succeeds although every capture inside fails.
         """
         asked: list[Call] = []
         calls = [part.call for part in parts]

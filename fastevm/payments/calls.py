@@ -39,7 +39,8 @@ def _parameters(text: str) -> list[str]:
 def capture_data(authorization: Authorization, signature: Signature) -> bytes:
     """Call data of ``receiveWithAuthorization`` or ``transferWithAuthorization``.
 
-    An ECDSA signature (65 bytes) is passed as v, r, s. Any other is passed as bytes (ERC-7598).
+    An ECDSA signature (65 bytes) is passed as v, r, s. Any other signature is passed as bytes
+    (ERC-7598).
     """
     terms, verb = authorization.terms, _VERBS[authorization.kind]
     arguments = (

@@ -1,8 +1,8 @@
 """The state of the node's chain: newest block, block time, and current fees.
 
-Nodes behind a load balancer differ by a block or two. So a block may be canonical although one of
-these nodes does not know it. A reorganisation is accepted only if a node has another hash at the
-same height and a head above that height.
+The heads of nodes behind a load balancer differ by a block or two. So a block may be canonical
+although one of these nodes does not have it yet. A reorganisation is accepted only if a node has
+another hash at the same height and a head above that height.
 """
 
 import math
@@ -64,7 +64,7 @@ FEE_CALLS: Final[tuple[Call, ...]] = (
 def head_of(block: Answer) -> Head | None:
     """Parses the answer to ``eth_getBlockByNumber``. Returns None if the node lacks the block.
 
-    Raises NodeUnreachable if the block is malformed. If the answer is an error, raises that error.
+    Raises NodeUnreachable if the block is malformed. If ``block`` is an error, raises that error.
     """
     if isinstance(block, PaymentError):
         raise block
@@ -103,7 +103,7 @@ def _base_fee(block: Answer) -> int | None:
 
 
 def _median_tip(history: Answer) -> int | None:
-    """Returns the median of the tips in ``eth_feeHistory``, in wei per gas; None without any.
+    """Returns the median of the tips in ``eth_feeHistory``, in wei per gas; None if there are none.
 
     Leaves out tips of 0, which a node reports for empty blocks.
     """

@@ -36,7 +36,7 @@ class Connection(Protocol):
         ...
 
     def lock(self, name: str) -> None:
-        """Waits for this lock, and holds it until the transaction ends."""
+        """Waits for the lock of this name, and holds the lock until the transaction ends."""
         ...
 
     def notify(self, shop: str) -> None:
@@ -45,7 +45,7 @@ class Connection(Protocol):
 
 
 class Watch(Protocol):
-    """Waits for committed changes. Only a hint: it may miss a change or report it late."""
+    """Waits for committed changes. A change may be missed or reported late."""
 
     def wait(self, seconds: float) -> bool:
         """Returns whether a change was reported within ``seconds``."""
@@ -92,5 +92,5 @@ class Database(Protocol):
 
 
 def marks(count: int) -> str:
-    """Returns ``count`` placeholders for an IN list. For 0 returns NULL, which matches nothing."""
+    """Returns ``count`` placeholders for an IN list. Returns NULL for 0, which matches nothing."""
     return ", ".join("?" * count) or "NULL"

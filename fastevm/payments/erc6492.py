@@ -94,7 +94,7 @@ async def refusal_of(
 
 
 def through_multicall(factory: str, call: bytes, to: str, data: bytes) -> tuple[str, bytes]:
-    """Returns target and data of one Multicall3 call that calls the factory, then ``to``.
+    """Returns target and data of a Multicall3 call: it calls the factory, then ``to``.
 
     The factory call may fail, because somebody else may have deployed the wallet already.
     """

@@ -60,7 +60,7 @@ class CaptureRefused(PaymentError):
 
 
 class MovementRefused(PaymentError):
-    """Token or escrow would reject the movement now, so nothing was sent. See ``reason``."""
+    """The token or escrow would reject the movement now, so nothing was sent. See ``reason``."""
 
     def __init__(self, reason: Any, detail: str) -> None:
         super().__init__(f"{reason.value}: {detail}")
@@ -80,18 +80,19 @@ class DuplicateOrder(PaymentError):
 
 
 class ExpiredOrder(DuplicateOrder):
-    """The order was drafted before with these terms, and its window ended before it was paid."""
+    """An order with these terms exists, and its window ended before it was paid."""
 
 
 def _spelled(message: str, money: Any) -> str:
-    """Formats the amounts of a message with a `tokens.Money`; without it, they stay units."""
+    """Formats the amounts in a message with a `tokens.Money`. Without it, amounts stay in units."""
     return message if money is None else str(money.spelled(message))
 
 
 class AlreadyRefunded(PaymentError):
-    """The order has a refund, and the call has no ``refund_id``. ``movement``: newest refund.
+    """The order has a refund, and the call has no ``refund_id``.
 
-    ``money`` formats the amounts of the text, here and below.
+    ``movement`` is the newest refund. ``money``, here and in the classes below, formats the amounts
+    in the text.
     """
 
     def __init__(self, movement: Any, money: Any = None) -> None:
@@ -126,18 +127,18 @@ class SignerUnavailable(PaymentError):
 
 
 class WrongChain(PaymentError):
-    """The node's chain id is not that of the merchant's token."""
+    """The node's chain id is not the chain id of the merchant's token."""
 
 
 class OtherChain(WrongChain):
-    """The node's chain has the same id as that of the store, and another genesis block.
+    """The node's chain has the chain id of the store but another genesis block.
 
     Development chains begin anew when they are restarted. Nothing was changed.
     """
 
 
 class NodeBehind(PaymentError):
-    """The node lacks blocks that were seen before. Another node, or a retry, may help."""
+    """The node lacks blocks that this or another node had before. A retry may help."""
 
 
 class LimitReached(PaymentError):
@@ -152,10 +153,10 @@ class LimitReached(PaymentError):
 
 
 class NotRefundable(LimitReached):
-    """The refund is larger than what can be refunded, or nothing can be refunded.
+    """The refund exceeds the refundable amount, or nothing is refundable.
 
-    ``left``: token units that can be refunded. ``asked``: units of the request, None if the request
-    was for all that can be refunded.
+    ``left`` is the refundable amount in token units. ``asked`` is the requested amount, None if the
+    whole refundable amount was requested.
     """
 
     def __init__(self, left: int, asked: int | None, money: Any = None) -> None:
@@ -166,7 +167,7 @@ class NotRefundable(LimitReached):
 
 
 class OtherTerms(LimitReached):
-    """The key of the movement belongs to ``known``, which has other terms than ``asked``."""
+    """The key belongs to the movement ``known``, which has other terms than ``asked``."""
 
     def __init__(self, known: Any, asked: Any, money: Any = None) -> None:
         of = f" of order {known.order_id}" if known.order_id != asked.order_id else ""
@@ -182,7 +183,7 @@ class OtherTerms(LimitReached):
 
 
 class VaultError(PaymentError):
-    """No usable key, or no key of the ring decrypts the value in this context."""
+    """The ring has no usable key, or no key of the ring decrypts the value in this context."""
 
 
 class NodeUnreachable(PaymentError):

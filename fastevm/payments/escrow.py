@@ -37,7 +37,8 @@ TIME_BITS: Final = 48
 class Deployment(NamedTuple):
     """Addresses of an escrow and its collectors.
 
-    ``fee_in_bps``: ``capture`` takes the fee in basis points (v1.0), not in token units (v1.1).
+    If ``fee_in_bps`` is true, ``capture`` takes the fee in basis points (v1.0), otherwise in token
+    units (v1.1).
     """
 
     escrow: str
@@ -63,7 +64,7 @@ V1_0: Final = Deployment(
 
 
 class PaymentInfo(Struct, frozen=True, kw_only=True):
-    """The terms of a hold. Amounts in token units, times in Unix seconds, fees in basis points.
+    """The terms of a hold. Amounts are token units, times Unix seconds, fees basis points.
 
     ``operator`` can pay the money to ``receiver`` only. The money must be collected before
     ``pre_approval_expiry``, captured before ``authorization_expiry`` and refunded before
@@ -195,7 +196,7 @@ def escrow_of(order: Order) -> str:
 
 
 class Held(NamedTuple):
-    """The escrow's ``paymentState`` of a payment; amounts in token units."""
+    """The escrow's ``paymentState`` of a payment. Amounts are in token units."""
 
     collected: bool
     capturable: int

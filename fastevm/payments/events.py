@@ -64,7 +64,7 @@ class Checkpoint(NamedTuple):
 class ChainLog(Struct, frozen=True, kw_only=True):
     """A decoded log. Addresses are checksummed, 32-byte values are 0x-hex.
 
-    ``timestamp`` is that of its block in seconds; None if it is not known.
+    ``timestamp`` is the timestamp of the log's block in seconds, None if it is not known.
     """
 
     key: LogKey
@@ -198,9 +198,10 @@ def _memo(transfer: ChainLog, after: ChainLog | None) -> str | None:
 
 
 def _claimed(ordered: Sequence[ChainLog], found: Sequence[Entry]) -> dict[tuple[int, Event], str]:
-    """Returns the references of PaymentCaptured and PayoutSent by (position in ``found``, event).
+    """Returns which PaymentCaptured and PayoutSent logs belong to which transfers.
 
-    Each log belongs to the nearest earlier transfer that matches and has no such log yet.
+    The keys are (position in ``found``, event), the values the 32-byte references of the logs. Each
+    log belongs to the nearest earlier transfer that matches and has no such log yet.
     """
     claimed: dict[tuple[int, Event], str] = {}
     for chain_log in ordered:

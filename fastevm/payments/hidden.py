@@ -10,7 +10,7 @@ Record = TypeVar("Record", bound=type)
 
 
 def hiding(*names: str) -> Callable[[Record], Record]:
-    """Returns a decorator for a Struct or NamedTuple: its repr shows these members as ``...``.
+    """Returns a decorator for a Struct or NamedTuple. The repr shows these members as ``...``.
 
     Members of dataclasses are hidden with ``field(repr=False)``.
     """

@@ -69,8 +69,8 @@ POLL_SECONDS: Final = 0.1
 NO_BLOCK: Final = 0  # block hash of a receipt that is only pre-confirmed
 CAPTURE_WITHIN: Final = 86_400  # seconds
 REFUND_WITHIN: Final = 30 * 86_400
-# Movements that this module updates. `Settler` finds the others by their transfers.
 MOST_SECONDS: Final = 2**47  # the escrow has times below 2**48
+# Movements that this module updates. `Settler` finds all other movements by their transfers.
 OURS: Final = (MovementKind.PART, MovementKind.VOID, *ADMINISTRATION.values())
 
 
@@ -117,9 +117,9 @@ class HoldTerms(Struct, frozen=True):
 def same_order(known: Order, asked: Order, *, exact: bool) -> Order:
     """Returns ``known`` if its terms equal those of ``asked``.
 
-    With ``exact``, nonce and times must be equal too. Without it, windows are compared by their
-    length. An empty reference in ``asked`` matches every reference. Raises DuplicateOrder, whose
-    text shows the differences.
+    With ``exact``, nonce and times must be equal too. Otherwise only the lengths of the windows
+    must be equal. An empty reference in ``asked`` matches every reference. Raises DuplicateOrder,
+    whose text shows the differences.
     """
     stored, wanted = _terms_of(known, exact), _terms_of(asked, exact)
     if asked.reference:
@@ -132,7 +132,7 @@ def same_order(known: Order, asked: Order, *, exact: bool) -> Order:
 
 
 def _terms_of(order: Order, exact: bool) -> dict[str, Any]:
-    """Returns the terms to compare, by name. Unless ``exact``, windows are lengths in seconds."""
+    """Returns the terms to compare, by name. Without ``exact``, a window is a length in seconds."""
     authorization, terms = order.authorization, order.authorization.terms
     domain = authorization.domain
     found: dict[str, Any] = {
@@ -157,7 +157,7 @@ def _terms_of(order: Order, exact: bool) -> dict[str, Any]:
 
 
 class Hold(NamedTuple):
-    """An order in an escrow, its terms, and the escrow's current payment state."""
+    """An order that uses an escrow, its terms, and the escrow's current payment state."""
 
     order: Order
     info: PaymentInfo
@@ -195,7 +195,7 @@ class Holds:
         return Hold(order, info, await held(self.node, deployment.escrow, key, block))
 
     def terms_of(self, order: Order) -> tuple[PaymentInfo, Deployment]:
-        """Returns the terms and the escrow of a hold. Raises InvalidTerms if it is no hold."""
+        """Returns the terms and the escrow of a hold. Raises InvalidTerms for other orders."""
         deployment = self.deployments.get(order.authorization.terms.recipient)
         if not order.annex or deployment is None:
             raise InvalidTerms(f"order {order.id} is not a hold")
@@ -286,11 +286,10 @@ class Holds:
     async def administer(
         self, kind: MovementKind, key: str, to: str, data: bytes, subject: str, units: int = 0
     ) -> Movement:
-        """Sends a call that belongs to no order, once for each key, and waits for its block.
+        """Sends a call that belongs to no order, once for each key. Waits for inclusion.
 
-        ``key`` begins as `ADMINISTRATION` says for the kind. ``subject`` is the account that the
-        call concerns. Raises MovementRefused if the call would
-        revert.
+        ``key`` begins with the kind's prefix in `ADMINISTRATION`. ``subject`` is the account that
+        the call concerns. Raises MovementRefused if the call would revert.
         """
         movement = Movement(key=key, order_id="", kind=kind, amount=units, recipient=subject)
         return await self._move(movement, to, data, lambda others: None, WAIT_SECONDS)
@@ -349,8 +348,8 @@ class Holds:
     async def look(self, dead: Collection[str] = ()) -> None:
         """Updates movements and holds from the chain; sends no request if none is open.
 
-        ``dead``: hashes of blocks that a reorganisation has just removed. If given, movements and
-        holds that had ended are checked too.
+        ``dead`` has the hashes of blocks that a reorganisation has just removed. If there are any,
+        ended movements and holds are checked too.
         """
         for movement in await to_thread(partial(self.store.movements, open_only=not dead)):
             await self._look_at(movement)
@@ -402,7 +401,7 @@ class Holds:
             return  # another process was faster
 
     async def _end(self, order: Order) -> None:
-        """Ends a hold when the escrow holds no money of it any more.
+        """Ends a hold if the escrow no longer holds money for the order.
 
         The order becomes CAPTURED if a part was captured, otherwise RELEASED. It becomes HELD again
         if a reorganisation has put money back into the escrow.

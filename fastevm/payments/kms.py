@@ -1,7 +1,8 @@
 """Transaction signing with a key management service (KMS) that keeps the key.
 
 A service returns a DER signature without recovery id, with ``s`` in either half of the curve order.
-This module normalises ``s``, finds the recovery id and checks that the signature is the account's.
+This module normalises ``s``, finds the recovery id and checks that the signature is that of the
+account's key.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ SERVICE_SECONDS: Final = 10.0  # limit for one answer of the service
 
 
 class KeyService(Protocol):
-    """A secp256k1 key in a key service. If a method raises, the service did not sign."""
+    """A secp256k1 key in a key service. If a method raises an error, nothing was signed."""
 
     async def public_key(self) -> bytes:
         """Returns the key's SubjectPublicKeyInfo as DER or PEM."""
@@ -92,7 +93,7 @@ class GoogleKey:
 
 @checked
 class ServiceSigner:
-    """Signs transactions with a key in a service. Create it with :meth:`open`."""
+    """Signs transactions with a key in a service. Use :meth:`open` to create an instance."""
 
     def __init__(self, service: KeyService, address: str) -> None:
         self._service, self._address = service, address
@@ -127,7 +128,7 @@ class ServiceSigner:
 
 
 async def _asked(answer: Any) -> bytes:
-    """Awaits an answer for up to ``SERVICE_SECONDS``. Raises SignerUnavailable on any failure."""
+    """Waits for an answer for up to ``SERVICE_SECONDS``. Raises SignerUnavailable on failure."""
     try:
         async with asyncio.timeout(SERVICE_SECONDS):
             return bytes(await answer)
@@ -151,7 +152,7 @@ def address_of(public_key: bytes) -> str:
 def recoverable(der: bytes, digest: bytes, address: str) -> tuple[int, int, int]:
     """Returns parity, r and low s of a DER signature.
 
-    Raises SignerUnavailable if the signature is not the account's.
+    Raises SignerUnavailable if the account's key did not make the signature.
     """
     try:
         r, s = decode_dss_signature(der)

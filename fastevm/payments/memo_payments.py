@@ -1,4 +1,4 @@
-"""Payments that the memo of their transfer identifies: permits, and transfers by the payer.
+"""Finds payments by the memo of the transfer: permits, and transfers that the payer sends.
 
 A transfer belongs to an order if it moves the order's token from the order's payer to its
 recipient, and a Memo log with the order's memo directly follows it. All such transfers whose blocks
@@ -19,9 +19,10 @@ from fastevm.payments.store import LedgerStore, OrderStore
 
 
 class Received(NamedTuple):
-    """The token units that an order received: ``on_time`` within its window, ``late`` after it.
+    """The token units that an order received, ``on_time`` or ``late`` (after the window).
 
-    ``settlement`` is the transfer that completed the order's value; None if no transfer did.
+    ``settlement`` is the transfer with which the sum reached the order's value; None while the sum
+    is smaller.
     """
 
     on_time: int = 0
@@ -30,7 +31,7 @@ class Received(NamedTuple):
 
     @property
     def total(self) -> int:
-        """The sum of both, in token units."""
+        """The sum of ``on_time`` and ``late``, in token units."""
         return self.on_time + self.late
 
 
@@ -63,7 +64,7 @@ def received(store: LedgerStore, order: Order, *, last: int | None = None) -> Re
 
 
 def order_of(orders: OrderStore, store: LedgerStore, chain_id: int, memo: ChainLog) -> Order | None:
-    """Returns the order that a Memo log belongs to, or None. The log may be a removed one.
+    """Returns the order that a Memo log belongs to, or None. The log may have been removed.
 
     Raises UnreadableRow.
     """

@@ -303,7 +303,7 @@ class Merchant(AsyncClosing):
         return list(self.store.unreadable)
 
     def on_change(self, listener: Callable[[Order], None]) -> None:
-        """Calls ``listener(order)`` on the event loop after every change that this object makes."""
+        """Calls ``listener(order)`` on the event loop when this object has changed an order."""
         self.reconciler.listeners.append(listener)
 
     def signature_of(self, order: Order) -> Signature | None:
@@ -340,8 +340,8 @@ class Merchant(AsyncClosing):
         A second call with the same arguments returns the existing order in its current state, so
         that a checkout page can be reloaded. Raises DuplicateOrder if the id belongs to an order
         with other terms or another ``reference``; the text shows the differences. Raises
-        ExpiredOrder if it belongs to the same order, whose window has ended. Raises
-        InvalidTerms, or LimitReached if ``value`` exceeds the policy's ``most_per_order``.
+        ExpiredOrder if the same order exists and its window has ended. Raises InvalidTerms, or
+        LimitReached if ``value`` exceeds the policy's ``most_per_order``.
         """
         text(order_id, "order_id", longest=LONGEST_ID, least=1)
         text(reference, "reference", longest=LONGEST_REFERENCE)
@@ -373,7 +373,7 @@ class Merchant(AsyncClosing):
     async def _check_authorizations(self) -> None:
         """Raises InvalidTerms if the token has no EIP-3009.
 
-        Does not ask the node again once it has confirmed EIP-3009.
+        Asks the node until it has confirmed EIP-3009, then never again.
         """
         if self._authorizations:
             return
@@ -409,10 +409,10 @@ class Merchant(AsyncClosing):
             )
 
     async def _permit(self, kind: Kind, payer: str) -> Permit | None:
-        """Starts the ledger of a new store at the current head, so that no later memo is missed.
+        """Returns the payer's next permit for PERMIT, None for MEMO.
 
-        Returns the payer's next permit for PERMIT, None for MEMO. Raises InvalidTerms if the token
-        takes no permits or the collector is not deployed.
+        Also starts the ledger of a new store at the current head, so that no later memo is missed.
+        Raises InvalidTerms if the token takes no permits or the collector is not deployed.
         """
         await self.scanner.begin(await self.reconciler.head())
         if kind is not Kind.PERMIT:
@@ -445,7 +445,7 @@ class Merchant(AsyncClosing):
         return self.collector
 
     async def _add(self, order: Order, *, exact: bool = False) -> Order:
-        """Adds an order, or returns the existing one if `same_order` finds the same terms."""
+        """Adds an order, or returns the existing order if its terms are equal (`same_order`)."""
         known = await self._drafted(order.id)
         if known is None:
             self._check_payable(order, exact=exact)
@@ -471,7 +471,7 @@ class Merchant(AsyncClosing):
     def _unexpired(self, order: Order) -> Order:
         """Returns an order that was drafted before. Raises ExpiredOrder if nobody can pay it now.
 
-        A transfer with a memo may have arrived in time and not be read yet.
+        Does not raise for a memo order if a transfer in time may still be unread.
         """
         end, now = order.authorization.terms.valid_before, int(self._clock())
         late = order.state in UNCAPTURED and end <= now and not order.awaited
@@ -705,7 +705,7 @@ class Merchant(AsyncClosing):
         return await self.preflight.check(orders, await to_thread(self._book, payers))
 
     def _book(self, payers: set[str]) -> list[Order]:
-        """Returns the orders of these payers that are STORED or CAPTURING."""
+        """Returns the orders of these payers in the states STORED and CAPTURING."""
         return [order for payer in payers for order in self._stored(_BOOK, payer)]
 
     def _stored(self, states: Sequence[State], payer: str | None = None) -> Iterator[Order]:
@@ -724,14 +724,14 @@ class Merchant(AsyncClosing):
                 yield changes
 
     async def _recheck(self, order_ids: Sequence[str] | None) -> list[Report]:
-        """Checks the given orders that are still STORED; None checks all stored orders."""
+        """Checks those of the given orders that are STORED. None checks all STORED orders."""
         if order_ids is None:
             return await self.check()
         found = [await self.order(order_id) for order_id in order_ids]
         return await self.check([order.id for order in found if order.state is State.STORED])
 
     async def _questions(self) -> list[tuple[dict[str, str], list[str]]]:
-        """Returns the calls that the node watches for the stored orders."""
+        """Returns the calls that the node watches for stored orders, each with its order ids."""
         return await to_thread(lambda: self.preflight.questions(list(self._stored([State.STORED]))))
 
     # --- capturing and cancelling -----------------------------------------------------------------
@@ -854,7 +854,7 @@ class Merchant(AsyncClosing):
         return await self.wait(order.id, until, max(0.0, deadline - time.monotonic()))
 
     def refusal_of_signer(self, order: Order) -> str | None:
-        """Returns why the signer's account cannot capture or hold an order; None if it can."""
+        """Returns why the signer's account may not capture or hold an order; None if it may."""
         authorization, caller = order.authorization, self.route.account
         if order.annex:
             operator = self.holds.terms_of(order)[0].operator
@@ -998,7 +998,7 @@ class Merchant(AsyncClosing):
             raise
 
     async def _refundable(self, order: Order) -> tuple[Order, int]:
-        """Reconciles an order with a memo. Returns it, and the units that it received at depth.
+        """Reconciles an order with a memo. Returns the order and the units received at depth.
 
         Raises IllegalTransition while the order is unpaid and its window is open.
         """
@@ -1083,7 +1083,7 @@ class Merchant(AsyncClosing):
     ) -> Movement:
         """Submits the token transfer of a movement once and waits. Retries a failed movement.
 
-        ``once``: raises AlreadyRefunded if another process was first.
+        With ``once``, raises AlreadyRefunded if another process was first.
         """
         known = await to_thread(self.store.movement, movement.key)
         if known is not None and known.terms != movement.terms:

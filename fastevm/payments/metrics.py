@@ -50,7 +50,7 @@ def _named(name: str) -> str:
 
 @checked
 class Metrics:
-    """The metrics of one back end. Thread-safe."""
+    """The metrics of one back end. The methods are thread-safe."""
 
     def __init__(self, labels: Mapping[str, str] | None = None) -> None:
         self._common = tuple(sorted((labels or {}).items()))

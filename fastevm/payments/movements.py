@@ -79,7 +79,7 @@ class MovementState(Enum):
 
     @property
     def counts(self) -> bool:
-        """Whether its amount counts in the sums of the order."""
+        """Whether the movement's amount counts in the sums of the order."""
         return self is not MovementState.FAILED
 
 
@@ -137,12 +137,12 @@ class Movement(Struct, frozen=True, kw_only=True):
 
     @property
     def terms(self) -> tuple[str, MovementKind, int, str]:
-        """The request: order, kind, amount and recipient."""
+        """The requested order, kind, amount and recipient."""
         return self.order_id, self.kind, self.amount, self.recipient
 
 
 class Amounts(NamedTuple):
-    """The sums of an order in token units, over all movements that did not fail.
+    """The sums of an order and its movements that did not fail, in token units.
 
     ``captured`` is what the merchant received on chain; ``refunded`` includes pending refunds.
     """
@@ -161,8 +161,9 @@ def refund_key(order_id: str, refund_id: str | None, movements: Sequence[Movemen
     """Returns the key of a refund. Without ``refund_id``, returns the key of the only refund.
 
     Refunds of different orders have different keys: ``%`` and slashes of an order id are escaped if
-    the id contains ``%`` or has the form of a refund's key (``a/refund/b``). ``movements``: those
-    of the order. Earlier versions did not escape; a refund that they stored keeps its key.
+    the id contains ``%`` or has the form of a refund's key (``a/refund/b``). ``movements`` are the
+    movements of the order. Earlier versions did not escape ids; refunds that they stored keep their
+    keys.
     """
     end = "/refund" if refund_id is None else f"/refund/{refund_id}"
     if any(movement.key == order_id + end for movement in movements):
@@ -181,7 +182,7 @@ def check_key(key: str) -> None:
 
 
 def newest_refund(movements: Sequence[Movement]) -> Movement | None:
-    """Returns the newest refund that did not fail. ``movements``: of one order, oldest first."""
+    """Returns an order's newest refund that did not fail. ``movements`` are oldest first."""
     refunds = (movement for movement in reversed(movements) if movement.kind is MovementKind.REFUND)
     return next((movement for movement in refunds if movement.state.counts), None)
 
@@ -189,8 +190,8 @@ def newest_refund(movements: Sequence[Movement]) -> Movement | None:
 def amounts_of(order: Order, movements: Sequence[Movement], received: int | None = None) -> Amounts:
     """Sums up an order and its movements.
 
-    ``received``: token units of all transfers with the order's memo; None if its payment has no
-    memo.
+    ``received`` has the token units of all transfers with the order's memo, None if the payment has
+    no memo.
     """
     value = order.authorization.terms.value
     live = [movement for movement in movements if movement.state.counts]

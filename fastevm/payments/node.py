@@ -179,7 +179,7 @@ async def _subscribed(socket: WebSocketClient, params: Sequence[Any]) -> None:
 
 
 def _own(request: Request, answer: Any) -> Answer:
-    """Converts an RpcRefusal to NodeRefusal, whose text shows neither message nor data."""
+    """Converts an RpcRefusal to a NodeRefusal. Its text shows neither message nor data."""
     if isinstance(answer, RpcRefusal):
         return NodeRefusal(request["method"], answer.code, answer.message, answer.data)
     return answer

@@ -49,7 +49,7 @@ class Order:
 
     @property
     def paid(self) -> bool:
-        """Whether the payment is canonical at the merchant's depth. The only proof of payment."""
+        """Whether the payment is canonical at the merchant's depth. Nothing else proves payment."""
         return self.state is State.PAID
 
     @property
@@ -78,7 +78,7 @@ class Purpose(Enum):
 
 
 class Progress(Enum):
-    """The last known status of a transaction. RESERVED: it has a nonce but is not signed yet."""
+    """The last known status of a transaction. RESERVED: has a nonce but is not signed yet."""
 
     RESERVED = "reserved"
     RECORDED = "recorded"
@@ -92,7 +92,7 @@ class Progress(Enum):
 
     @property
     def waiting(self) -> bool:
-        """Whether it may still be included for the first time."""
+        """Whether the transaction may still be included for the first time."""
         return self in _WAITING
 
 
@@ -103,10 +103,10 @@ _WAITING: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An unsigned transaction; ``sealed`` are its encrypted fields.
+    """An unsigned transaction. ``sealed`` holds its encrypted fields.
 
-    ``head`` is the newest block number when it was made. ``lease``: seconds in which only the
-    process that made it may sign it.
+    ``head`` is the number of the newest block at its creation. For ``lease`` seconds, only the
+    process that created the transaction may sign it.
     """
 
     sealed: bytes = field(repr=False)
@@ -121,11 +121,11 @@ class Draft:
 class Submission:
     """A transaction of the merchant: first reserved, then signed and recorded, then sent.
 
-    ``account_nonce`` is the sender's; transactions with the same nonce replace each other, counted
-    by ``bump``. While reserved, ``transaction_hash`` is empty and ``sealed`` holds the fields;
-    later ``sealed`` holds the signed bytes. ``movement`` is the key of its movement or empty.
-    ``lease_until`` is when another process may sign a reserved transaction. ``cost`` is the fee
-    paid in wei. ``number`` is the row's number.
+    ``account_nonce`` is the sender's account nonce. Transactions with the same nonce replace each
+    other; ``bump`` counts the replacements. While reserved, ``transaction_hash`` is empty and
+    ``sealed`` holds the fields; later ``sealed`` holds the signed bytes. ``movement`` is the key of
+    the movement, or empty. From ``lease_until`` on, another process may sign a reserved
+    transaction. ``cost`` is the fee paid in wei. ``number`` is the number of the row.
 
     ``orders`` are the ids of a batch capture's orders, in the order of its calls; ``order_id`` is
     then empty. `Store.submissions` returns a view of the batch for each of these orders: with the
@@ -168,9 +168,10 @@ class Submission:
         return reserved_context(order_id, self.sender, self.account_nonce)
 
     def seen_by(self, order_id: str, failure: "tuple[Reason, str] | None") -> "Submission":
-        """Returns the view of one of ``orders``; ``failure`` is why its call failed, or None.
+        """Returns the view for one of ``orders``.
 
-        The cost is split equally; the first orders pay the remainder, 1 wei each.
+        ``failure`` is why the order's call failed, or None. The cost is split equally; the first
+        orders pay the remainder, 1 wei each.
         """
         share = None
         if self.cost is not None:
@@ -195,7 +196,7 @@ def reserved_context(order_id: str, sender: str, account_nonce: int) -> str:
 
 
 class AuditEntry(NamedTuple):
-    """One row of the append-only audit trail. ``at`` in Unix seconds."""
+    """A row of the append-only audit trail. ``at`` is in Unix seconds."""
 
     number: int
     order_id: str

@@ -56,9 +56,10 @@ MOVEMENT_TYPES: Final[dict[MovementTrigger, str]] = {
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """A notice of one change. ``number`` counts in the store, ``sequence`` in the order.
+    """A notice of one change.
 
-    ``data`` is the complete new state, ready for JSON; ``at`` is in Unix seconds.
+    ``number`` counts the notices of the store, ``sequence`` the notices of the order. ``data`` is
+    the complete new state, ready for JSON; ``at`` is in Unix seconds.
     """
 
     number: int
@@ -78,7 +79,8 @@ class Notice(Struct, frozen=True, kw_only=True):
 class DeliveryState(Enum):
     """WAITING to be delivered, or DONE.
 
-    DROPPED: never delivered. Earlier versions set it for the deliveries of a disabled endpoint.
+    DROPPED deliveries are never made. Earlier versions set this state when an endpoint was
+    disabled.
     """
 
     WAITING = "waiting"
@@ -114,7 +116,7 @@ class Endpoint:
 class Delivery(Struct, frozen=True, kw_only=True):
     """The delivery of one notice to one endpoint. ``due`` is the time of the next attempt.
 
-    ``fence`` grows with each claim, so that only the newest claim can record a result.
+    Each claim increases ``fence``, so that only the newest claim can record a result.
     """
 
     endpoint: str

@@ -6,7 +6,7 @@ transaction. A collector belongs to one operator, the only account that can capt
 recipient. It captures each order once.
 
 Anybody may submit a permit before the collector does. A capture still succeeds then: the collector
-spends the allowance that the permit has created. Only the operator can make it do so.
+spends the allowance that the permit has created. Only the operator can make the collector spend it.
 
 A collector has the same address on every chain, because it is deployed with CREATE2 through the
 deterministic deployment proxy. Anybody can deploy it.
@@ -29,7 +29,7 @@ _CAPTURE: Final = "capture(address,address,uint256,uint256,bytes32,uint8,bytes32
 
 
 def collector_of(operator: str, recipient: str) -> str:
-    """Returns the address of the collector with which ``operator`` captures for ``recipient``."""
+    """Returns the address of the collector of this operator and recipient."""
     initcode = artifact("PermitCollector").initcode(operator, recipient)
     digest = keccak(b"\xff" + bytes.fromhex(CREATE2_PROXY[2:]) + SALT + keccak(initcode))
     return str(to_checksum_address(digest[12:]))

@@ -16,9 +16,9 @@ BATCH_GAS: Final = 8_000_000  # gas limit of a batch; about half of Osaka's limi
 
 
 class Exposure(NamedTuple):
-    """Limits on the sum of orders that are authorized or captured but not paid, in token units.
+    """Limits on the sum of all orders that are authorized or captured but not paid.
 
-    None: no limit.
+    In token units. None means no limit.
     """
 
     most: int | None = None
@@ -36,9 +36,10 @@ class Policy(Struct, frozen=True, kw_only=True):
     ``poll``: shortest pause between polls. ``scan_every``: pause between passes while no
     transaction is open.
 
-    ``capture_in``: a capture that would expire within this time after the pending block is refused;
-    by default the observed inclusion time (see `InclusionTimes`). ``forced_gas``: gas estimate of a
-    forced capture for which the node has no estimate. ``gas_margin_percent`` is added to estimates.
+    ``capture_in``: a capture that would expire within this time after the pending block is refused.
+    The default is the observed inclusion time (see `InclusionTimes`). ``forced_gas``: gas estimate
+    of a forced capture for which the node has no estimate. ``gas_margin_percent`` is added to
+    estimates.
 
     ``tip``: fixed tip; by default the recent median, at least ``least_tip`` and at most
     ``most_tip``. The fee cap is ``base_fee_factor`` times the base fee plus the tip, at most
@@ -47,7 +48,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     ``bump_percent``; a call is replaced at most ``most_bumps`` times.
 
     ``most_per_order``, ``most_per_day`` (captures in a UTC day), ``most_exposure`` (the sum of
-    unpaid orders, see `Exposure`) and ``most_exposure_per_payer`` are limits. None: no limit.
+    unpaid orders, see `Exposure`) and ``most_exposure_per_payer`` are limits. None means no limit.
 
     ``batch``: maximum captures of `Merchant.capture_many` per transaction, within ``MOST_BATCH``
     and ``BATCH_GAS``; 1 disables batches. See `fastevm.payments.batches`.
@@ -103,7 +104,7 @@ class Policy(Struct, frozen=True, kw_only=True):
         return cap, min(tip, cap)
 
     def bumped(self, old: tuple[int, int], new: tuple[int, int]) -> tuple[int, int] | None:
-        """Returns fee cap and tip of a replacement: ``old`` raised, but at least ``new``.
+        """Returns fee cap and tip of a replacement: the raised ``old`` fees, but at least ``new``.
 
         Returns None if the raised fee cap exceeds ``most_fee``.
         """

@@ -1,7 +1,8 @@
-"""The PostgreSQL database of the store: several machines, row locks, LISTEN and NOTIFY.
+"""Stores payments in PostgreSQL, which several machines can share.
 
-A connection is taken from the pool for one transaction. Broken connections are closed, so the store
-recovers after a restart of the server.
+Transactions lock rows. LISTEN and NOTIFY report changes to other processes. A connection is taken
+from the pool for one transaction. Broken connections are closed, so the store recovers after a
+restart of the server.
 """
 
 import queue
@@ -76,7 +77,7 @@ class PostgresConnection:
 
 
 class PostgresDatabase:
-    """A connection pool to one server. ``url`` is a libpq URL, including the password."""
+    """A connection pool to one server. ``url`` is a libpq URL and includes the password."""
 
     for_update = " FOR UPDATE"
     skip_locked = " FOR UPDATE SKIP LOCKED"
@@ -106,7 +107,7 @@ class PostgresDatabase:
         return PostgresWatch(self._connect())
 
     def close(self) -> None:
-        """Closes the connections; those in use are closed when they are released."""
+        """Closes the connections. A connection in use is closed when it is released."""
         self._closed = True
         while not self._idle.empty():
             with suppress(queue.Empty):
@@ -185,7 +186,7 @@ def _words(source: str) -> str:
 
 
 class PostgresWatch:
-    """A connection that listens. Only a hint: a broken connection reports no changes."""
+    """A connection that listens for changes. A broken connection reports no changes."""
 
     def __init__(self, connection: "psycopg.Connection[dict[str, Any]]") -> None:
         self._connection = connection

@@ -73,7 +73,10 @@ _VERDICTS: Final = {
 
 
 class Verdict(Struct, frozen=True):
-    """The result of a check. ``ok``: None if it could not be made. ``reason``: why it failed."""
+    """The result of a check. ``ok`` is None if the check was not possible.
+
+    ``reason`` says why the check failed.
+    """
 
     name: str
     ok: bool | None
@@ -82,9 +85,10 @@ class Verdict(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """All verdicts on one order, and number and timestamp of the block at which they were read.
+    """All verdicts on an order, and number and timestamp of the block they are based on.
 
-    ``gas``: the estimate for the capture in its own transaction; None if the node gave none.
+    ``gas`` is the estimate for the capture in its own transaction, None if the node gave no
+    estimate.
     """
 
     order_id: str
@@ -100,14 +104,14 @@ class Report(Struct, frozen=True):
 
     @property
     def capturable(self) -> bool:
-        """Whether a capture would succeed now. Ignores what other orders of the payer may take."""
+        """Whether a capture would succeed now. Ignores the payer's other orders."""
         return all(
             verdict.ok is not False for verdict in self.verdicts if verdict.name != AFTER_OTHERS
         )
 
     @property
     def reason(self) -> Reason | None:
-        """The first reason that blocks a capture, in the order of ``BLOCKING``; None without any.
+        """The first reason in ``BLOCKING`` that prevents a capture; None if there is none.
 
         BALANCE_LATER comes last: it says only that the payer's other orders may take the money.
         """
@@ -135,7 +139,7 @@ class Report(Struct, frozen=True):
 
 
 class Batch:
-    """Named calls that are sent in one batch; calls with equal names are sent once."""
+    """A set of named calls, sent in one JSON-RPC batch. Calls with equal names are sent once."""
 
     def __init__(self) -> None:
         self._calls: dict[Any, Call] = {}
@@ -196,8 +200,8 @@ class Preflight:
     async def check(self, orders: Sequence[Order], others: Sequence[Order] = ()) -> list[Report]:
         """Returns one report for each of ``orders``.
 
-        ``others`` are further stored authorizations of the same payers: what they may take counts
-        against the balance. Raises NodeUnreachable.
+        ``others`` are further stored authorizations of the same payers. The amounts that they may
+        transfer count against the balance. Raises NodeUnreachable.
         """
         if not orders:
             return []
@@ -303,7 +307,7 @@ class Preflight:
         batch.ask(("wallet", order.id), *question)
 
     def _inside_window(self, order: Order) -> int | None:
-        """Returns a time inside the window if the chain's time is outside; otherwise None."""
+        """Returns a time inside the window if the chain's time is outside, otherwise None."""
         terms = order.authorization.terms
         now = int(self._clock()) if self._chain_time is None else self._chain_time
         inside = min(max(now, terms.valid_after + 1), terms.valid_before - 1)
@@ -311,7 +315,7 @@ class Preflight:
 
 
 def _usable(batch: Batch, order: Order) -> Verdict:
-    """Whether nonce or permit of an order can still be used; ``ok`` is None if it is not known."""
+    """Whether nonce or permit of an order is still usable. ``ok`` is None if this is unknown."""
     authorization = order.authorization
     if authorization.kind is Kind.MEMO:
         return Verdict("nonce", True, detail="the payer sends the money himself")
@@ -337,7 +341,7 @@ def _usable(batch: Batch, order: Order) -> Verdict:
 
 
 def _needed(order: Order, signature: Signature | None) -> tuple[str, Reason, str]:
-    """Returns the contract that a capture calls, and the reason and words if it is missing.
+    """Returns the contract that a capture calls, and reason and text in case it is missing.
 
     A call to an account without code succeeds and moves nothing.
     """
@@ -361,7 +365,7 @@ def _call(to: str, data: bytes) -> tuple[str, dict[str, str], str]:
 
 
 def _claims(batch: Batch, book: Sequence[Order]) -> dict[tuple[str, str], dict[str, int]]:
-    """Returns the token units that each unused authorization may take.
+    """Returns the token units that each unused authorization may still transfer.
 
     Maps (token, payer) to the units by order id.
     """
@@ -395,7 +399,7 @@ class _OrderChecks:
         self.outcome = self._simulated()
 
     def report(self) -> Report:
-        """Returns the report. Its earlier verdicts explain the later ones."""
+        """Returns the report. Later verdicts refer to earlier ones."""
         verdicts: tuple[Verdict, ...] = (
             self._domain(),
             self._signature(),
@@ -416,7 +420,10 @@ class _OrderChecks:
         return Report(self.order.id, self.number, self.time, verdicts, gas)
 
     def _simulated(self) -> tuple[Reason, str] | None:
-        """Why the simulated capture failed; None if it succeeded or was not simulated."""
+        """Returns why the simulated capture failed.
+
+        Returns None if it succeeded or was not simulated.
+        """
         if self.signature is None and not self.by_payer:
             return None
         answer = self.batch.answer(("capture", self.order.id))

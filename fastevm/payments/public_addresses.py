@@ -1,4 +1,4 @@
-"""Connections to public addresses only, for URLs that somebody else chose.
+"""Connects to public addresses only, for URLs that somebody else chose.
 
 A host may be written in many ways (full-width digits, one number, a name that resolves to another
 address), and an IPv6 address may contain an IPv4 address that a translator then uses. So the
@@ -36,7 +36,7 @@ class NotPublic(OSError):
 
 
 def is_public(text: str) -> bool:
-    """Whether an IP address, and an IPv4 address inside of it, is public unicast."""
+    """Whether an IP address, and any IPv4 address embedded in it, is public unicast."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -52,7 +52,7 @@ def is_public(text: str) -> bool:
 
 
 def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Returns the IPv4 address that an IPv6 address is translated or tunnelled to, if any."""
+    """Returns the IPv4 address to which an IPv6 address is translated or tunnelled, or None."""
     number = int(address)
     if address in NAT64 or (number >> 32) & 0xFFFFFFFF in _ISATAP:
         return ipaddress.IPv4Address(number & 0xFFFFFFFF)
@@ -60,7 +60,7 @@ def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
 
 
 class PublicResolver(AbstractResolver):
-    """Resolves to public addresses only. The connection uses them without resolving again."""
+    """Resolves names to public addresses only. The connection uses them without another lookup."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC

@@ -48,7 +48,7 @@ class Reason(Enum):
 
     @property
     def transient(self) -> bool:
-        """Whether a later capture of the same authorization may succeed."""
+        """Whether a later capture of this authorization may succeed."""
         return self in _TRANSIENT
 
     @property
@@ -151,7 +151,7 @@ def decode_revert(data: bytes) -> tuple[Reason, str]:
 
 
 def revert_text(data: bytes) -> str | None:
-    """The printable part of an ``Error(string)``, shortened; None for other revert data.
+    """Returns the printable part of an ``Error(string)``, shortened. None for other revert data.
 
     Decodes leniently: Solidity up to 0.6, which USDC uses, leaves arbitrary bytes after the text.
     """

@@ -172,7 +172,10 @@ class Reconciler:
             log.exception("reconciliation stopped")
 
     async def _pause(self, failures: int) -> float:
-        """Seconds until the next pass: short with open transactions, longer after failures."""
+        """Returns the seconds until the next pass.
+
+        The pause is short with open transactions and longer after failures.
+        """
         policy = self.chain.policy
         try:
             moving = await to_thread(self._moving)
@@ -211,7 +214,7 @@ class Reconciler:
     # --- listeners --------------------------------------------------------------------------------
 
     def notify(self, order: Order) -> Order:
-        """Calls every listener; an exception of one is counted and does not stop the others."""
+        """Calls every listener. Counts the errors of listeners and continues with the others."""
         log.info("order %s is %s", order.id, order.state.value)
         for listener in self.listeners:
             try:

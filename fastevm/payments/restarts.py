@@ -13,16 +13,16 @@ from fastevm.payments.store import every_order
 
 
 class Lost(NamedTuple):
-    """Why the store's chain is not the node's. Not ``certain`` if the node may only be behind."""
+    """Explains why the node's chain is not the store's. ``certain`` is false if it may lag only."""
 
     text: str
     certain: bool
 
 
 async def other_chain(node: NodeClient, head: Head, points: list[Checkpoint]) -> Lost | None:
-    """Returns why the store was filled from another chain than the node's; None if it was not.
+    """Returns why the store was filled from another chain; None if it was filled from the node's.
 
-    ``points``: the blocks up to which the store was filled, newest first.
+    ``points`` are the blocks up to which the store was filled, newest first.
     """
     oldest, newest = points[-1], points[0]
     if head.number < oldest.number:
@@ -46,10 +46,10 @@ async def other_chain(node: NodeClient, head: Head, points: list[Checkpoint]) ->
 
 
 async def lost_chain(merchant: Merchant) -> Lost | None:
-    """Returns why the chain of the merchant's orders is gone; None if the node has it.
+    """Returns why the node no longer has the chain of the merchant's orders; None if it has.
 
     Compares the genesis block, then blocks as `other_chain` does. Before the first scan, only a
-    missing token shows it.
+    missing token shows that the chain is another one.
     """
     points = await to_thread(merchant.store.checkpoints, merchant.scanner.scope)
     try:

@@ -116,7 +116,7 @@ def read_submission(row: Row) -> Submission:
 
 
 def read_share(row: Row) -> Submission:
-    """Reads a transaction in the view of the order that the column ``carried`` names.
+    """Reads a transaction from the view of the order in the column ``carried``.
 
     Raises :class:`UnreadableRow`.
     """

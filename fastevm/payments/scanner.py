@@ -2,9 +2,9 @@
 
 A subscription brings logs earlier than the next scan. A scan makes the ledger complete and correct:
 it asks again for the blocks of stored logs, and removes the logs of blocks that are not canonical
-any more. It starts below the newest checkpoint that is still canonical, however deep a
-reorganisation was. A node that is behind changes nothing, because a block that it does not know may
-still be canonical.
+any more. A scan starts below the newest checkpoint that is still canonical, however deep a
+reorganisation was. A scan of a node that is behind removes nothing, because a block that the node
+lacks may still be canonical.
 """
 
 import logging
@@ -50,12 +50,12 @@ class _Moved(Exception):
 class _Unknown(Exception):
     """The node lacks a block, receipt or logs that it should have.
 
-    Probably the URL leads to several nodes, and the previous answer came from one that is ahead.
+    Probably the URL leads to several nodes, and a node further ahead gave the previous answer.
     """
 
 
 class Scanner:
-    """Updates the ledger: the transfers of one recipient and token, and its payers' nonces."""
+    """Updates the ledger with the transfers of a recipient and token, and the payers' nonces."""
 
     def __init__(
         self, node: NodeClient, store: Store, token: Domain, recipient: str, chain: Chain
@@ -76,7 +76,7 @@ class Scanner:
 
     @property
     def origin(self) -> str:
-        """The key under which the store has the genesis block of its chain, as a checkpoint."""
+        """The key of the checkpoint that holds the genesis block of the store's chain."""
         return f"genesis/{self.scope}"
 
     # --- scanning ---------------------------------------------------------------------------------
@@ -133,7 +133,8 @@ class Scanner:
     def _is_behind(self, head: Head, points: Sequence[Checkpoint]) -> bool:
         """Whether the node's head is older than the newest checkpoint.
 
-        A different block at the same height counts as behind too: the next head decides.
+        Also returns True if the head is another block at the checkpoint's height. Then the next
+        head shows which block is canonical.
         """
         if not points:
             return False
@@ -155,12 +156,12 @@ class Scanner:
         """Returns the first block to scan.
 
         The scan rereads ``overlap`` blocks, up to the newest canonical checkpoint ``known``. In a
-        new store it starts at the policy's ``first_block`` or, without one, with the last
+        new store it starts at the policy's ``first_block`` or, without it, with the last
         ``overlap`` blocks up to the head.
 
         If no checkpoint is canonical any more, the checkpoints do not show how deep the
-        reorganisation was. The scan then starts at ``first_block`` again or, without one, at
-        ``overlap`` blocks up to the oldest checkpoint.
+        reorganisation was. The scan then starts at ``first_block`` again or, without it,
+        ``overlap`` blocks below the oldest checkpoint.
         """
         policy = self.chain.policy
         if known is None and policy.first_block is not None:
@@ -172,9 +173,9 @@ class Scanner:
     async def check_chain(self) -> Head | None:
         """Returns the node's genesis block if the store has none yet and the node shows it.
 
-        Raises OtherChain if it differs from that in the store. A restarted development chain
-        soon has blocks at all heights that the store knows, so only a hash shows that it is another
-        chain.
+        Raises OtherChain if the genesis block differs from that in the store. A restarted
+        development chain soon has blocks at all heights in the store, so only a hash shows that the
+        chain is another one.
         """
         answer = (await self.node.batch([("eth_getBlockByNumber", ["0x0", False])]))[0]
         genesis = None if isinstance(answer, NodeRefusal) else head_of(answer)
@@ -214,7 +215,8 @@ class Scanner:
     ) -> tuple[Checkpoint | None, list[Checkpoint]]:
         """Returns the newest canonical checkpoint, and the newer ones that are not canonical.
 
-        ``answers``: the node's blocks at the heights of the first checkpoints, as far as known.
+        ``answers`` are the node's blocks at the heights of the first checkpoints, as far as they
+        are known.
         """
         step, at = 16, 0
         if answers:
@@ -315,7 +317,7 @@ class Scanner:
     ) -> list[ChainLog]:
         """Returns all events of the transactions that contain the logs ``found``.
 
-        Transactions of ``known`` blocks whose logs are stored are left out.
+        Leaves out stored transactions of ``known`` blocks.
         """
         block_of = {raw["transactionHash"]: raw["blockHash"] for raw in found}
         kept = await to_thread(self._kept, known)
@@ -380,9 +382,9 @@ class Scanner:
     async def apply_log(self, raw: dict[str, Any]) -> bool:
         """Applies one log of a subscription. Returns whether a scan is needed.
 
-        A new log is stored with all logs of its transaction. A removed log is left to the scan: the
-        answer of one node is not enough to undo a payment. So is every log until a scan has checked
-        the chain.
+        A new log is stored with all logs of its transaction. For a removed log this only asks for a
+        scan, because the answer of one node is not enough to undo a payment. The same holds for
+        every log until a scan has checked the chain.
         """
         if raw.get("removed") or not self.trusted:
             return True
@@ -394,7 +396,7 @@ class Scanner:
 
 
 def word(address: str) -> str:
-    """Returns an address as a topic."""
+    """Returns an address as a log topic."""
     return "0x" + address[2:].lower().rjust(64, "0")
 
 
@@ -406,7 +408,10 @@ def _known(block: Answer) -> Head:
 
 
 def _same(block: Answer, point: Checkpoint) -> bool:
-    """Whether ``block`` is the checkpoint's. Raises _Unknown if the node has no such block."""
+    """Whether ``block`` and ``point`` are the same block.
+
+    Raises _Unknown if the node has no such block.
+    """
     return _known(block).hash == point.block_hash
 
 

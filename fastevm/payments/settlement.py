@@ -60,7 +60,7 @@ _RELEASE: Final = (
 
 
 class Fact(NamedTuple):
-    """What the ledger says about one authorization."""
+    """The effect of one authorization on the canonical chain, according to the ledger."""
 
     trigger: Trigger
     settlement: Settlement
@@ -141,7 +141,8 @@ class Settler:
     def fact(self, order: Order) -> Fact | None:
         """Returns how the canonical chain used the nonce of an order; None if it is unused.
 
-        For an order with a memo: the transfer that completed its value; None if no transfer did.
+        For an order with a memo, returns the transfer with which the sum reached the order's value,
+        or None while the sum is smaller.
         """
         terms, domain = order.authorization.terms, order.authorization.domain
         if order.authorization.memo is not None:
@@ -176,7 +177,7 @@ class Settler:
     async def confirm(self, node: NodeClient) -> None:
         """Marks captured orders as paid and seen movements as final once they are deep enough.
 
-        Asks the node again for their receipts and blocks.
+        Asks the node again for the receipts and blocks.
         """
         waiting: list[Order | Movement] = []
         waiting += await to_thread(lambda: list(self._orders(State.CAPTURED)))
@@ -265,7 +266,10 @@ class Settler:
     # --- movements --------------------------------------------------------------------------------
 
     def apply_to_movements(self, dead: Collection[str]) -> None:
-        """Updates movements from the ledger; ``dead``: hashes of blocks that were just removed."""
+        """Updates movements from the ledger.
+
+        ``dead`` has the hashes of blocks that a reorganisation has just removed.
+        """
         for movement in self.store.movements(open_only=not dead):
             if movement.kind not in TRANSFERS:
                 continue
@@ -315,7 +319,7 @@ class Settler:
 
 
 def ended(submissions: Sequence[Submission], purpose: Purpose) -> Submission | None:
-    """Returns the last transaction with a purpose if none with it can be included any more.
+    """Returns the last transaction with a purpose if none of them can be included any more.
 
     Returns None if there is no such transaction, or if one is waiting or has succeeded.
     """
@@ -355,7 +359,7 @@ def pays(entry: Entry, order: Order) -> bool:
 
 
 def is_covered(store: Store, movement: Movement, deep: int | None) -> bool:
-    """Whether a refund pays out only what its order has received. True for other movements.
+    """Whether the order has received the money of a refund. True for other movements.
 
     Earlier refunds of the order are deducted first. With ``deep``, the number of the newest block
     at the merchant's depth, only money at that depth counts; with None, money at any depth. Refunds

@@ -56,7 +56,7 @@ class Signature:
 
     @property
     def of_key(self) -> "Signature":
-        """This signature with v 27 or 28 in place of 0 or 1.
+        """Returns this signature with v 27 or 28 in place of 0 or 1.
 
         Only for payers without code: in a contract wallet's signature the last byte may mean
         anything.
@@ -67,12 +67,12 @@ class Signature:
 
     @property
     def secret_bytes(self) -> bytes:
-        """The bytes. Do not log them."""
+        """Returns the bytes. Do not log them."""
         return self._raw
 
     @property
     def is_ecdsa(self) -> bool:
-        """Whether it has the length of an ECDSA signature (65 bytes)."""
+        """Whether the signature has the length of an ECDSA signature (65 bytes)."""
         return len(self._raw) == ECDSA_LENGTH
 
     @property
@@ -106,7 +106,7 @@ def _joined(value: Sequence[int]) -> bytes:
 def key_bytes(private_key: bytes | str, name: str = "private_key") -> bytes:
     """Returns the 32 bytes of a private key. Raises InvalidTerms, whose text does not show the key.
 
-    ``name`` is the argument or variable that the text names.
+    The text contains ``name``, the name of the argument or variable.
     """
     if isinstance(private_key, str):
         digits = private_key.strip().removeprefix("0x")
@@ -131,7 +131,7 @@ def key_bytes(private_key: bytes | str, name: str = "private_key") -> bytes:
 
 @checked
 def sign(message: TypedMessage, private_key: bytes | str) -> Signature:
-    """Signs with ``private_key``; deterministic (RFC 6979), with low s."""
+    """Signs with ``private_key``. The signature is deterministic (RFC 6979), with low s."""
     signed = Account.sign_message(message.signable, key_bytes(private_key))
     return Signature(bytes(signed.signature))
 
@@ -147,9 +147,9 @@ def recover(message: TypedMessage, signature: Signature) -> str | None:
 
 
 def fault_of(message: TypedMessage, signature: Signature) -> tuple[Reason, str] | None:
-    """Why the token will reject the signature of a payer without code; None if it will not.
+    """Returns why the token will reject the signature of a payer without code.
 
-    Checks in the token's own order: length, s, v, signer.
+    Returns None if the token will accept it. Checks in the token's own order: length, s, v, signer.
     """
     if not signature.is_ecdsa:
         length = len(signature.secret_bytes)
@@ -165,7 +165,10 @@ def fault_of(message: TypedMessage, signature: Signature) -> tuple[Reason, str] 
 
 
 def _other_signer(message: TypedMessage, signature: Signature) -> tuple[Reason, str]:
-    """Returns the reason for a wrong signer; detects a signature of the other message type."""
+    """Returns the reason if another account signed.
+
+    Tells whether the payer signed the other message type (TRANSFER or RECEIVE).
+    """
     if isinstance(message, Authorization) and not message.kind.has_memo:
         other = Kind.TRANSFER if message.kind is Kind.RECEIVE else Kind.RECEIVE
         twin = Authorization(message.domain, message.terms, other)

@@ -1,7 +1,8 @@
-"""Signers of the merchant's transactions: a key in memory, or a key service, which may fail.
+"""Signers of the merchant's transactions: a key in memory or in a key service.
 
-Signing happens outside of database transactions. A signature is not used before it is stored. So a
-service may return a different signature each time, or return after the caller has given up.
+A key service may fail. Signing happens outside of database transactions, and a signature is used
+only after it is stored. So a service may return a different signature each time, or answer after
+the caller has given up.
 """
 
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from fastevm.payments.signatures import key_bytes
 
 
 class Signer(Protocol):
-    """Holds the key of the sending account, or calls the service that does.
+    """Signs with the key of the sending account, or calls a service that signs with it.
 
     A signer that signs without a remote call may set ``sign_seconds``. If a reserved transaction is
     still unsigned after so many seconds, another process may sign it.
@@ -62,6 +63,9 @@ class KeySigner:
 
 
 def fields_of(raw: bytes) -> dict[str, Any]:
-    """Returns the fields of a signed transaction without its signature, to sign them again."""
+    """Returns the fields of a signed transaction without the signature.
+
+    The caller uses the fields to sign the transaction again.
+    """
     fields = dict(TypedTransaction.from_bytes(HexBytes(raw)).as_dict())
     return {name: value for name, value in fields.items() if name not in ("v", "r", "s")}

@@ -18,7 +18,7 @@ _NEWS: Final = (*_SPENDINGS, Event.MEMO.value)
 
 
 class SqlLedger(SqlOrders):
-    """The part of a shop's store that is written from the chain."""
+    """The tables of a shop that are filled from the chain."""
 
     def take(self, chain_id: int, logs: Iterable[ChainLog]) -> int:
         """Stores logs. Returns how many are new, or were removed and are canonical again."""
@@ -27,7 +27,7 @@ class SqlLedger(SqlOrders):
 
     @contextmanager
     def _ledger(self) -> Iterator[UnitOfWork]:
-        """Starts a transaction that changes the ledger; a shop has one at a time."""
+        """Starts a transaction that changes the ledger. Only one per shop runs at a time."""
         with self.unit() as unit:
             unit.connection.lock(f"ledger/{self.shop}")
             yield unit
@@ -45,7 +45,7 @@ class SqlLedger(SqlOrders):
             )  # fmt: skip
 
     def blocks(self, chain_id: int, first: int) -> list[Checkpoint]:
-        """Returns the blocks from number ``first`` on that have logs which are not removed."""
+        """Returns the blocks from number ``first`` on that have canonical logs."""
         rows = self.database.read(
             "SELECT DISTINCT block_number, block_hash FROM logs WHERE shop = ? AND chain_id = ?"
             " AND block_number >= ? AND removed = 0 ORDER BY block_number",
@@ -87,7 +87,7 @@ class SqlLedger(SqlOrders):
         return [read_log_row(row) for row in self.database.read(statement, (*values, limit))]
 
     def spendings(self, chain_id: int, token: str, payer: str, nonce: str) -> list[ChainLog]:
-        """Returns the canonical AuthorizationUsed and AuthorizationCanceled logs of a nonce."""
+        """Returns the canonical AuthorizationUsed and AuthorizationCanceled logs for a nonce."""
         rows = self.database.read(
             "SELECT * FROM logs WHERE shop = ? AND chain_id = ? AND authorizer = ? AND nonce = ?"
             f" AND address = ? AND event IN ({marks(len(_SPENDINGS))}) AND removed = 0"
@@ -108,7 +108,7 @@ class SqlLedger(SqlOrders):
     def unapplied(self, chain_id: int) -> list[ChainLog]:
         """Returns a page of logs with nonces or memos that are not yet applied to orders.
 
-        Includes removed logs, whose removal is not yet applied.
+        Includes removed logs while the removal is not yet applied.
         """
         rows = self.database.read(
             "SELECT * FROM logs WHERE shop = ? AND chain_id = ? AND settled = 0"

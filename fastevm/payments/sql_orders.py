@@ -28,7 +28,7 @@ _AUTHORIZED: Final = "token = ? AND payer = ? AND nonce = ?"
 
 
 class SqlOrders:
-    """The part of a shop's store that the merchant changes."""
+    """The tables of a shop that the merchant's methods change."""
 
     database: Database
     shop: str
@@ -48,10 +48,10 @@ class SqlOrders:
             log.error("skipping an unreadable row of the store: %s", text)
 
     def add(self, order: Order, besides: Sequence[str] = ()) -> Order:
-        """Adds an order; returns the existing one if id and terms are equal.
+        """Adds an order, or returns the existing order if id and terms are equal.
 
-        Raises DuplicateOrder if the id has other terms, or another order has its payer and nonce,
-        also in one of the shops ``besides``.
+        Raises DuplicateOrder if the id has other terms, or if another order has the same payer and
+        nonce, also in one of the shops ``besides``.
         """
         domain, terms = order.authorization.domain, order.authorization.terms
         key = (domain.token, terms.payer, "0x" + terms.nonce.hex())
@@ -100,7 +100,7 @@ class SqlOrders:
         after: str = "",
         limit: int = PAGE,
     ) -> list[Order]:
-        """Returns the page of orders whose ids follow ``after``, by id; skips unreadable rows."""
+        """Returns a page of orders, by id. The ids follow ``after``. Skips unreadable rows."""
         while True:
             rows = self._page(states, payer, ended_at, after, limit)
             found = readable(rows, read_order, self.bad)
@@ -159,7 +159,8 @@ class SqlOrders:
     def counts(self) -> dict[State, tuple[int, int, float]]:
         """Returns by state: number of orders, sum of their values in token units, oldest change.
 
-        The oldest change is that of the order that changed least recently, in Unix seconds.
+        The oldest change is the time (Unix seconds) of the order that has been unchanged for
+        longest.
         """
         found: dict[State, tuple[int, int, float]] = {}
         for row in self.database.read(
@@ -174,7 +175,7 @@ class SqlOrders:
         return found
 
     def find(self, token: str, payer: str, nonce: str) -> Order | None:
-        """Returns the order of an authorization; None if there is none."""
+        """Returns the order that has an authorization; None if there is none."""
         rows = self.database.read(
             f"SELECT * FROM orders WHERE shop = ? AND {_AUTHORIZED}",
             (self.shop, token, payer, nonce),
@@ -182,7 +183,7 @@ class SqlOrders:
         return read_order(rows[0]) if rows else None
 
     def entitle(self, order_id: str, caller: str, *, anew: bool = False) -> str:
-        """Returns the caller that may receive an order's result: the first that asked.
+        """Returns the caller that may receive an order's result: the first that asked for it.
 
         ``anew`` forgets an earlier caller if the order is STORED. An empty ``caller`` stands for
         all callers without a key.
@@ -195,9 +196,10 @@ class SqlOrders:
             return _entitled(unit, order_id, caller)
 
     def entitle_once(self, order_id: str, caller: str) -> str:
-        """Returns the caller that may receive an order's result. ``caller`` has no key.
+        """Returns the caller that may receive an order's result. For callers without a key.
 
-        The first such caller is recorded and returned, unless a caller with a key came before.
+        Records and returns ``caller``, unless an earlier caller is recorded. An empty caller does
+        not count as recorded.
         """
         with self.unit() as unit:
             unit.execute(
@@ -223,7 +225,7 @@ class SqlOrders:
             return unit.change(order_id, trigger, version, members)
 
     def receive(self, order_id: str, reason: Reason | None, detail: str) -> Order:
-        """Records how the money that an order received differs from its value, with a notice."""
+        """Records that the received money differs from the order's value. Writes a notice."""
         with self.unit() as unit:
             known = unit.order(order_id)
             if (known.reason, known.detail) == (reason, detail):
@@ -246,7 +248,7 @@ class SqlOrders:
     # --- encrypted values -------------------------------------------------------------------------
 
     def key_check(self) -> bytes | None:
-        """Returns the encrypted value that shows which key is the shop's; None if there is none."""
+        """Returns the check value, encrypted with the shop's key; None if there is none."""
         rows = self.database.read("SELECT sealed FROM key_checks WHERE shop = ?", (self.shop,))
         return bytes(rows[0]["sealed"]) if rows else None
 
@@ -260,7 +262,7 @@ class SqlOrders:
             return bytes(rows[0]["sealed"])
 
     def sealed(self, most: int) -> list[tuple[bytes, str]]:
-        """Returns up to ``most`` encrypted values of each table, oldest first, with contexts."""
+        """Returns (value, context) of up to ``most`` encrypted values per table, oldest first."""
         with self.unit() as unit:
             found = self._sealed(unit, f" ORDER BY created_at LIMIT {most}")
             return [(bytes(value), context) for *_, value, context in found]
@@ -280,7 +282,10 @@ class SqlOrders:
             return count
 
     def _sealed(self, unit: UnitOfWork, suffix: str = "") -> list[tuple[str, str, Any, bytes, str]]:
-        """Returns for each encrypted value: table (and column), key column, key, value, context."""
+        """Returns (table, key column, key, value, context) of each encrypted value.
+
+        If a table has several encrypted columns, the first member also names the column.
+        """
         wanted = f"WHERE shop = ? AND sealed IS NOT NULL{suffix}"
         orders = unit.rows(f"SELECT * FROM orders {wanted}", self.shop)
         sent = unit.rows(f"SELECT * FROM submissions {wanted}", self.shop)
@@ -329,7 +334,7 @@ def _reseal(
 
 
 def _check_exposure(unit: UnitOfWork, order_id: str, exposure: Exposure) -> None:
-    """Raises LimitReached if the sum of this and all other unpaid orders exceeds a limit."""
+    """Raises LimitReached if the sum of all unpaid orders exceeds a limit, this order included."""
     terms = unit.order(order_id).authorization.terms
     rows = unit.rows(
         f"SELECT payer, value FROM orders WHERE shop = ? AND id <> ?"

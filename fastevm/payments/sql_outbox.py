@@ -27,7 +27,7 @@ class SqlOutbox(SqlOrders):
     def notices(
         self, after: int = 0, *, order_id: str | None = None, limit: int = PAGE
     ) -> list[Notice]:
-        """Returns the page of notices whose numbers follow ``after``, by number."""
+        """Returns a page of notices, by number. The numbers follow ``after``."""
         wanted, values = "shop = ? AND number > ?", list[Any]((self.shop, after))
         if order_id is not None:
             wanted += " AND order_id = ?"
@@ -94,8 +94,9 @@ class SqlOutbox(SqlOrders):
     ) -> list[Delivery]:
         """Leases due deliveries to the caller for ``seconds``.
 
-        Leases a notice only after the endpoint has received all earlier notices of the order, so at
-        most one per order and endpoint. Leaves out disabled endpoints and those in ``skip``.
+        Leases at most one notice per order and endpoint: the next notice follows only after the
+        endpoint has received all earlier notices of the order. Leaves out disabled endpoints and
+        those in ``skip``.
         """
         now = time.time()
         with self.unit() as unit:
@@ -154,7 +155,7 @@ class SqlOutbox(SqlOrders):
         return [read_delivery(row) for row in rows]
 
     def replay(self, endpoint: str, first: int, last: int | None = None) -> int:
-        """Schedules notices ``first`` to ``last`` for delivery again, in order. Returns how many.
+        """Schedules notices ``first`` to ``last`` for delivery again, in order. Returns the count.
 
         Raises UnknownOrder for an unknown endpoint, InvalidTerms if the endpoint is disabled.
         """
@@ -177,7 +178,7 @@ class SqlOutbox(SqlOrders):
             return count
 
     def hasten(self, endpoint: str) -> int:
-        """Makes all pending deliveries of an endpoint due now. Returns how many.
+        """Makes all pending deliveries of an endpoint due now. Returns their number.
 
         Raises UnknownOrder for an unknown endpoint, InvalidTerms if the endpoint is disabled.
         """

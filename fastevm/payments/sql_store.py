@@ -14,7 +14,7 @@ class SqlStore(SqlSubmissions, SqlLedger, SqlOutbox):
         self.unreadable = {}
 
     def scoped(self, shop: str) -> "SqlStore":
-        """Returns the store of another shop in the same database; closing either closes both."""
+        """Returns a store of another shop in the same database. Closing one store closes both."""
         return self if shop == self.shop else SqlStore(self.database, shop)
 
     def shops(self) -> list[str]:

@@ -1,4 +1,6 @@
-"""The merchant's transactions in SQL: reserved, signed, replaced, and their progress."""
+"""Stores the merchant's transactions in SQL: reserves, signs and replaces them, and records
+progress.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -292,7 +294,7 @@ class SqlSubmissions(SqlOrders):
         account_nonce: int | None = None,
         state: State | None = None,
     ) -> list[Submission]:
-        """Returns this shop's transactions by sender, nonce and bump, one view for each order."""
+        """Returns transactions by sender, nonce and bump. A batch has one view for each order."""
         wanted, values = ["sent.shop = ?"], list[Any]((self.shop,))
         for condition, value in (
             ("own.order_id = ?", order_id),

@@ -47,7 +47,7 @@ AUDIT_COLUMNS: Final = [
 
 @contextmanager
 def store_errors(path: str) -> Iterator[None]:
-    """Turns SQLite's errors into StoreUnavailable and StoreError, but for violated constraints."""
+    """Turns SQLite's errors, except violated constraints, into StoreUnavailable and StoreError."""
     try:
         yield
     except sqlite3.IntegrityError:
@@ -82,7 +82,7 @@ class SqliteConnection:
 
 
 class SqliteDatabase:
-    """A connection and its lock. Transactions are durable when they commit."""
+    """An SQLite connection with a lock. Transactions are durable when they commit."""
 
     for_update = ""
     skip_locked = ""
@@ -108,7 +108,7 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteConnection]:
-        """An atomic write transaction; it waits for other writers before its first statement."""
+        """Starts an atomic write transaction. Waits for other writers before it begins."""
         with self._lock:
             connection = SqliteConnection(self._connection, self.path)
             connection.execute("BEGIN IMMEDIATE")
@@ -130,7 +130,7 @@ class SqliteDatabase:
         return SqliteWatch(self)
 
     def changes(self) -> tuple[int, int]:
-        """Returns two counters: of changes by other connections, and of changes by this one."""
+        """Returns the number of changes by other connections, and by this connection."""
         with self._lock, store_errors(self.path):
             (others,) = self._connection.execute("PRAGMA data_version").fetchone()
             return others, self._connection.total_changes
@@ -217,8 +217,8 @@ def _connected(path: str) -> sqlite3.Connection:
 def make_private(path: Path, own: Set[str]) -> None:
     """Lets only the owner read and write a database file. Creates a missing file.
 
-    ``own``: names of tables. A database of this package has at least one of them. Raises StoreError
-    for any other file that is not empty, and leaves it unchanged.
+    ``own`` are the names of this package's tables. Raises StoreError if the file is not empty and
+    has none of these tables. The file then stays unchanged.
     """
     try:
         if path.exists():

@@ -36,7 +36,7 @@ class State(Enum):
 
     @property
     def open(self) -> bool:
-        """Whether the merchant's actions can still turn it into a payment."""
+        """Whether the merchant's actions can still turn the authorization into a payment."""
         return self in _OPEN
 
     @property
@@ -226,7 +226,7 @@ def transition(state: State, trigger: Trigger) -> Transition:
 
 
 def target(state: State, trigger: Trigger, origin: State | None = None) -> State:
-    """Returns the next state; ``origin``: the order's state before the chain changed it."""
+    """Returns the next state. ``origin`` is the order's state before the chain changed it."""
     row = transition(state, trigger)
     return row.target or origin or State.STORED
 

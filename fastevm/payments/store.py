@@ -39,16 +39,16 @@ POSTGRES: Final = ("postgresql://", "postgres://")
 
 
 class OrderStore(Protocol):
-    """Orders and their audit trail. ``unreadable``: messages about rows that were skipped."""
+    """Stores orders and their audit trail. ``unreadable`` has a message for each skipped row."""
 
     unreadable: dict[str, None]
 
     def add(self, order: Order, besides: Sequence[str] = ()) -> Order:
-        """Adds an order; returns the existing one if id and terms are equal.
+        """Adds an order, or returns the existing order if id and terms are equal.
 
-        Raises :class:`DuplicateOrder` if the id has other terms, or another order has its payer and
-        nonce: of this shop, or of one of the shops ``besides``, also if that is added concurrently
-        with this shop among its own ``besides``.
+        Raises :class:`DuplicateOrder` if the id has other terms, or if another order of this shop
+        or of the shops ``besides`` has the same payer and nonce. This also holds if another process
+        adds that order concurrently and has this shop among its ``besides``.
         """
         ...
 
@@ -65,9 +65,9 @@ class OrderStore(Protocol):
         after: str = "",
         limit: int = PAGE,
     ) -> list[Order]:
-        """Returns the page of orders whose ids follow ``after``, by id; skips unreadable rows.
+        """Returns a page of orders, by id. The ids follow ``after``. Skips unreadable rows.
 
-        ``ended_at``: only orders whose window is closed at this time (Unix seconds).
+        With ``ended_at`` (Unix seconds), returns only orders with a window that has closed by then.
         """
         ...
 
@@ -78,7 +78,8 @@ class OrderStore(Protocol):
     def counts(self) -> dict[State, tuple[int, int, float]]:
         """Returns by state: number of orders, sum of their values in token units, oldest change.
 
-        The oldest change is that of the order that changed least recently, in Unix seconds.
+        The oldest change is the time (Unix seconds) of the order that has been unchanged for
+        longest.
         """
         ...
 
@@ -89,21 +90,22 @@ class OrderStore(Protocol):
         ...
 
     def find(self, token: str, payer: str, nonce: str) -> Order | None:
-        """Returns the order of an authorization; None if there is none."""
+        """Returns the order that has an authorization; None if there is none."""
         ...
 
     def entitle(self, order_id: str, caller: str, *, anew: bool = False) -> str:
-        """Returns the caller that may receive an order's result: the first that asked.
+        """Returns the caller that may receive an order's result: the first that asked for it.
 
-        ``anew`` replaces an earlier caller if the order is STORED, when no transaction is in
-        flight. An empty ``caller`` stands for all callers without a key.
+        ``anew`` replaces an earlier caller if the order is STORED, because no transaction is then
+        in flight. An empty ``caller`` stands for all callers without a key.
         """
         ...
 
     def entitle_once(self, order_id: str, caller: str) -> str:
-        """Returns the caller that may receive an order's result. ``caller`` has no key.
+        """Returns the caller that may receive an order's result. For callers without a key.
 
-        The first such caller is recorded and returned, unless a caller with a key came before.
+        Records and returns ``caller``, unless an earlier caller is recorded. An empty caller does
+        not count as recorded.
         """
         ...
 
@@ -119,8 +121,9 @@ class OrderStore(Protocol):
         """Applies a transition and writes its audit entry and notice.
 
         ``members`` may be ``sealed``, ``annex``, ``settlement``, ``reason``, ``detail``. Raises
-        :class:`IllegalTransition`, :class:`StaleOrder` if ``version`` is not the current one, or
-        :class:`LimitReached` if the sum of this and all other unpaid orders exceeds ``exposure``.
+        :class:`IllegalTransition`, :class:`StaleOrder` if ``version`` is not the current version,
+        or :class:`LimitReached` if the sum of all unpaid orders, including this order, exceeds
+        ``exposure``.
         """
         ...
 
@@ -129,7 +132,7 @@ class OrderStore(Protocol):
         ...
 
     def receive(self, order_id: str, reason: Reason | None, detail: str) -> Order:
-        """Records how the money that an order received differs from its value, with a notice.
+        """Records that the received money differs from the order's value. Writes a notice.
 
         Makes no transition. Does nothing if reason and detail are already recorded.
         """
@@ -140,7 +143,7 @@ class OrderStore(Protocol):
         ...
 
     def key_check(self) -> bytes | None:
-        """Returns the encrypted value that shows which key is the shop's; None if there is none."""
+        """Returns the check value, encrypted with the shop's key; None if there is none."""
         ...
 
     def add_key_check(self, sealed: bytes) -> bytes:
@@ -148,7 +151,7 @@ class OrderStore(Protocol):
         ...
 
     def sealed(self, most: int) -> list[tuple[bytes, str]]:
-        """Returns up to ``most`` encrypted values of each table, oldest first, with contexts."""
+        """Returns (value, context) of up to ``most`` encrypted values per table, oldest first."""
         ...
 
     def reseal(self, again: Callable[[bytes, str], bytes | None], check: bytes) -> int:
@@ -160,7 +163,7 @@ class OrderStore(Protocol):
 
 
 class SubmissionStore(Protocol):
-    """Transactions, and the movements that they carry out."""
+    """Stores transactions, and the movements that need them."""
 
     def submit(
         self,
@@ -240,7 +243,7 @@ class SubmissionStore(Protocol):
     def movements(self, order_id: str | None = None, *, open_only: bool = False) -> list[Movement]:
         """Returns the movements of one order or of all, oldest first.
 
-        ``open_only``: only those that are REQUESTED or SEEN.
+        With ``open_only``, returns only movements that are REQUESTED or SEEN.
         """
         ...
 
@@ -287,7 +290,7 @@ class SubmissionStore(Protocol):
         account_nonce: int | None = None,
         state: State | None = None,
     ) -> list[Submission]:
-        """Returns transactions, sorted by sender, nonce and bump. ``state``: of their order.
+        """Returns transactions by sender, nonce and bump. ``state`` selects the state of the order.
 
         A batch capture appears once for each of its orders (see `Submission.seen_by`).
         """
@@ -318,20 +321,20 @@ class SubmissionStore(Protocol):
     ) -> None:
         """Records a transaction's progress, and its cost in wei.
 
-        ``failures``: orders of a batch capture whose calls failed, and why; the calls of all others
-        succeeded. None: unknown.
+        ``failures`` maps the orders of a batch capture to the reasons why their calls failed. The
+        calls of all other orders succeeded. None means that the results are unknown.
         """
         ...
 
 
 class LedgerStore(Protocol):
-    """Logs of the canonical chain, each stored once, and the checkpoints of the scans."""
+    """Stores each log of the canonical chain once, and the checkpoints of the scans."""
 
     def take(self, chain_id: int, logs: Iterable[ChainLog]) -> int:
         """Stores logs. Returns how many are new, or were removed and are canonical again.
 
-        A transaction is in only one canonical block, and a number has only one. So logs of the same
-        transaction or number in other blocks are marked as removed.
+        A transaction and a block number each belong to only one canonical block. So logs of the
+        same transaction or number in other blocks are marked as removed.
         """
         ...
 
@@ -340,7 +343,7 @@ class LedgerStore(Protocol):
         ...
 
     def blocks(self, chain_id: int, first: int) -> list[Checkpoint]:
-        """Returns the blocks from number ``first`` on that have logs which are not removed."""
+        """Returns the blocks from number ``first`` on that have canonical logs."""
         ...
 
     def logs(
@@ -357,12 +360,12 @@ class LedgerStore(Protocol):
     ) -> list[ChainLog]:
         """Returns logs by block and index; ``removed`` includes removed logs.
 
-        ``after``: block number and log index of the last log of the previous page.
+        ``after`` is the block number and log index of the last log of the previous page.
         """
         ...
 
     def spendings(self, chain_id: int, token: str, payer: str, nonce: str) -> list[ChainLog]:
-        """Returns the canonical AuthorizationUsed and AuthorizationCanceled logs of a nonce."""
+        """Returns the canonical AuthorizationUsed and AuthorizationCanceled logs for a nonce."""
         ...
 
     def memos(self, chain_id: int, token: str, memo: str) -> list[ChainLog]:
@@ -372,7 +375,7 @@ class LedgerStore(Protocol):
     def unapplied(self, chain_id: int) -> list[ChainLog]:
         """Returns a page of logs with nonces or memos that are not yet applied to orders.
 
-        Includes removed logs, whose removal is not yet applied.
+        Includes removed logs while the removal is not yet applied.
         """
         ...
 
@@ -390,14 +393,14 @@ class LedgerStore(Protocol):
 
 
 class OutboxStore(Protocol):
-    """Notices of changes, and their deliveries to webhook endpoints."""
+    """Stores notices of changes, and their deliveries to webhook endpoints."""
 
     shop: str
 
     def notices(
         self, after: int = 0, *, order_id: str | None = None, limit: int = PAGE
     ) -> list[Notice]:
-        """Returns the page of notices whose numbers follow ``after``, by number."""
+        """Returns a page of notices, by number. The numbers follow ``after``."""
         ...
 
     def newest_notice(self) -> int:
@@ -428,8 +431,9 @@ class OutboxStore(Protocol):
     ) -> list[Delivery]:
         """Leases due deliveries to the caller for ``seconds``.
 
-        Leases a notice only after the endpoint has received all earlier notices of the order, so at
-        most one per order and endpoint. Leaves out disabled endpoints and those in ``skip``.
+        Leases at most one notice per order and endpoint: the next notice follows only after the
+        endpoint has received all earlier notices of the order. Leaves out disabled endpoints and
+        those in ``skip``.
         """
         ...
 
@@ -446,14 +450,14 @@ class OutboxStore(Protocol):
         ...
 
     def replay(self, endpoint: str, first: int, last: int | None = None) -> int:
-        """Schedules notices ``first`` to ``last`` for delivery again, in order. Returns how many.
+        """Schedules notices ``first`` to ``last`` for delivery again, in order. Returns the count.
 
         Raises UnknownOrder for an unknown endpoint, InvalidTerms if the endpoint is disabled.
         """
         ...
 
     def hasten(self, endpoint: str) -> int:
-        """Makes all pending deliveries of an endpoint due now. Returns how many.
+        """Makes all pending deliveries of an endpoint due now. Returns their number.
 
         Raises UnknownOrder for an unknown endpoint, InvalidTerms if the endpoint is disabled.
         """
@@ -471,7 +475,7 @@ class Store(OrderStore, SubmissionStore, LedgerStore, OutboxStore, Protocol):
     """The complete store of one shop."""
 
     def scoped(self, shop: str) -> "Store":
-        """Returns the store of another shop in the same database; closing either closes both."""
+        """Returns a store of another shop in the same database. Closing one store closes both."""
         ...
 
     def shops(self) -> list[str]:

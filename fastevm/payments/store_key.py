@@ -1,7 +1,7 @@
-"""Checks that a ring of keys has the key of a store.
+"""Checks that a key ring has the key of a store.
 
-Each shop of a store keeps a check value: a constant, encrypted with the key that the shop was first
-used with or last rotated to. The ring must decrypt the check value before anything is encrypted or
+Each shop of a store keeps a check value: a constant, encrypted with the shop's first key or with
+the key of the last rotation. The ring must decrypt the check value before anything is encrypted or
 sent, even if the shop has no other encrypted value. Otherwise a process with a wrong key would add
 values that other processes cannot decrypt.
 """
@@ -37,7 +37,7 @@ def opens(vault: Vault, sealed: bytes, context: str) -> bool:
 
 
 def holds_key(store: Store, vault: Vault) -> bool:
-    """Whether the ring has the key of this shop of the store; True for a shop without values.
+    """Whether the ring has the key of the store's selected shop. True for a shop without values.
 
     A shop of an earlier version has no check value. There the ring must decrypt at least half of
     the oldest values.
@@ -67,8 +67,8 @@ def rotate(store: Store, vault: Vault, *, lost: bool = False) -> tuple[int, int]
 
     Returns how many values were re-encrypted, and how many could not be decrypted. Raises
     VaultError if a value cannot be decrypted, and changes nothing. With ``lost``, such values stay
-    as they are, and the newest key becomes the shop's. Then raises InvalidTerms if the signature of
-    an open order cannot be decrypted.
+    as they are, and the newest key becomes the shop's key. In this case, raises InvalidTerms if the
+    signature of an open order cannot be decrypted.
     """
     failed = 0
 

@@ -42,11 +42,11 @@ BYTES_OVERLOAD: Final = (
 
 
 class WrongToken(PaymentError):
-    """The contract is not the expected token, or takes no payments that this package knows."""
+    """The contract is not the expected token, or takes no kind of payment known to this package."""
 
 
 class KnownToken(NamedTuple):
-    """A published token address and the domain that its contract is expected to have."""
+    """A published token address, and the expected domain of the contract."""
 
     chain_id: int
     symbol: str
@@ -98,7 +98,7 @@ _UNITS: Final = re.compile(r"(?<![\w.,])(\d{1,78}|\d{1,3}(?:,\d{3})+) units\b")
 
 
 class Money(NamedTuple):
-    """Converts amounts of a token between units and text. Without a symbol, writes ``units``."""
+    """Converts amounts of a token between units and text. Without a symbol, shows ``units``."""
 
     symbol: str
     decimals: int
@@ -124,7 +124,7 @@ class Money(NamedTuple):
 
 
 def money_at(chain_id: int, token: str) -> Money:
-    """Returns the format for amounts of a known token; of any other token, that of its units."""
+    """Returns the `Money` of a known token. For any other token, amounts stay in units."""
     row = known(chain_id, token)
     return Money("", 0) if row is None else Money(row.symbol, row.decimals)
 
@@ -219,11 +219,12 @@ async def _read(node: NodeClient, chain_id: int, token: str) -> Token:
 
 
 def _memo_kinds(nonce: Answer, transfer: Answer) -> tuple[Kind, ...]:
-    """Returns the kinds of a token without EIP-3009, from its answers to ``nonces`` and a transfer.
+    """Returns the payment kinds of a token without EIP-3009, from two answers of the contract.
 
-    A token with memos returns a word for a transfer of 0 units, or refuses it (paused, policies)
-    with an error that has arguments. For an unknown function, a token returns no output, and its
-    revert data has at most a selector (4 bytes).
+    ``nonce`` is the answer to ``nonces``, ``transfer`` the answer to a transfer. A token with memos
+    returns a word for a transfer of 0 units, or refuses it (paused, policies) with an error that
+    has arguments. For an unknown function, a token returns no output, and its revert data has at
+    most a selector (4 bytes).
     """
     refusal = _revert(transfer) if isinstance(transfer, NodeRefusal) else b""
     has_memos = len(_output(transfer)) == 32 or len(refusal) > SELECTOR_BYTES

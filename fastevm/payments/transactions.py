@@ -85,8 +85,8 @@ WANTED: Final = {
 class Situation(NamedTuple):
     """The account and the chain, as read from the node in one batch.
 
-    ``nonce`` is the account's at the newest block. ``funds`` are in wei. ``outcomes`` has (receipt,
-    transaction) by submission number; either is None if the node does not have it.
+    ``nonce`` is the account nonce at the newest block. ``funds`` are in wei. ``outcomes`` has
+    (receipt, transaction) by submission number; each is None if the node does not have it.
     """
 
     head: Head | None
@@ -280,7 +280,7 @@ class Transactions:
         return recorded
 
     def _horizon(self, count: int) -> int:
-        """The first account nonce that is not sent to the pool yet."""
+        """Returns the first account nonce that is not sent to the pool yet."""
         return max(count, self._pending) + MOST_AHEAD
 
     def _not_signed(self, reserved: Submission, detail: str) -> None:
@@ -307,7 +307,7 @@ class Transactions:
         return members
 
     async def _send(self, submission: Submission) -> None:
-        """Sends a transaction. It stays recorded whatever the node answers; `follow` checks it."""
+        """Sends a transaction. If the node refuses it, it stays recorded; `follow` checks it."""
         raw = self.vault.open(submission.sealed, submission.seal_context)
         try:
             await self.node.call("eth_sendRawTransaction", "0x" + raw.hex())
@@ -357,10 +357,10 @@ class Transactions:
         """Checks every open transaction and signs, sends, replaces or closes it.
 
         While its account nonce is unused on the canonical chain, a transaction is open even if it
-        succeeded before, because a reorganisation may have removed it. ``seen``: the situation, if
-        already read. If the node is ``behind``, no transaction is marked as lost. ``deep``: number
-        of the newest block at the merchant's depth. Raises VaultError if the vault lacks the
-        store's key.
+        succeeded before, because a reorganisation may have removed it. ``seen`` is the situation,
+        if the caller has read it. If the node is ``behind``, no transaction is marked as lost.
+        ``deep`` is the number of the newest block at the merchant's depth. Raises VaultError if the
+        vault lacks the store's key.
         """
         await self.check_key()
         if seen is not None and not behind:
@@ -453,10 +453,10 @@ class Transactions:
         behind: bool,
         blocks: bool,
     ) -> None:
-        """Follows the transactions of one account nonce, of which at most one is ever included.
+        """Follows the transactions of one account nonce. At most one of them is ever included.
 
-        ``group``: these transactions, oldest first. ``blocks``: transactions with later nonces,
-        which the node has accepted, wait for this nonce.
+        ``group`` has these transactions, oldest first. If ``blocks`` is true, the node has accepted
+        transactions with later nonces, which wait for this nonce.
         """
         included = next(
             (submission for submission in group if seen.outcomes[submission.number][0]), None
@@ -508,9 +508,9 @@ class Transactions:
     async def _block_that_used(self, nonce: int, first: int, last: int) -> Sequence[str]:
         """Returns the transaction hashes of the block that used an account nonce.
 
-        ``last``: number of a block at whose end the nonce is used. ``first``: number of the block
-        at which the search begins; if the nonce is used there already, the search continues below.
-        Raises NodeRefusal, or KeyError, TypeError or ValueError if the node does not know a block.
+        The nonce is used at the end of block number ``last``. The search begins at block number
+        ``first`` and continues below if the nonce is used there already. Raises NodeRefusal, or
+        KeyError, TypeError or ValueError if the node does not know a block.
         """
 
         async def is_used(block: str | dict[str, str]) -> bool:
@@ -556,11 +556,12 @@ class Transactions:
         return waited > self.policy.bump_least and blocks >= self.policy.bump_blocks
 
     async def _afford(self, newest: Submission, seen: Situation, *, blocks: bool) -> None:
-        """Retries a transaction that the account could not pay, never with higher fees.
+        """Retries a transaction that the account could not pay. Never raises its fees.
 
         If the current fees are lower and the account can pay them, the transaction is signed again
-        with these, since no pool has it. If transactions that the node has accepted wait for its
-        nonce, a FILL uses the nonce, so that they can be included and its order is released.
+        with the lower fees, since no pool has the transaction. If transactions that the node has
+        accepted wait for the nonce, a FILL uses the nonce. The later transactions can then be
+        included, and the order is released.
         """
         quote = seen.quote
         now = quote.cap, quote.tip
@@ -582,9 +583,9 @@ class Transactions:
         FILL is always needed: it closes a gap in the nonces.
 
         The second result has the refunds whose payment a reorganisation has moved or removed, by
-        transaction number. The value is whether the payment is on the chain again. If so, the
-        refund waits until the payment is at the merchant's depth. If not, a FILL uses the refund's
-        nonce if the node knows the refund or other transactions wait for the nonce.
+        transaction number. The value says whether the payment is on the chain again. If it is, the
+        refund waits until the payment is at the merchant's depth. If it is not, a FILL uses the
+        refund's nonce if the node knows the refund or other transactions wait for the nonce.
         """
         newest = [group[-1] for group in groups]
         names = {
@@ -680,7 +681,7 @@ class Transactions:
     async def _failures(
         self, included: Submission, receipt: dict[str, Any]
     ) -> dict[str, tuple[Reason, str]]:
-        """Returns the orders of a batch capture whose payments were not made, and why.
+        """Returns why payments of a batch capture were not made, by order id.
 
         The events in the receipt show which payments were made. To find a reason, repeats the call
         on the state of the block, as for a reverted transaction.
@@ -709,7 +710,7 @@ class Transactions:
         }
 
     def _unpaid(self, included: Submission, receipt: dict[str, Any]) -> list[str]:
-        """Returns the orders of a batch capture whose payments are not in its receipt."""
+        """Returns the ids of a batch capture's orders that the receipt shows no payment for."""
         logs = [read for raw in receipt["logs"] if (read := read_log(raw)) is not None]
         missing = []
         for order_id in included.orders:
@@ -780,7 +781,7 @@ def _block_of(transaction: Any) -> Any:
 
 
 def time_of(block: Any) -> int:
-    """Returns a block's timestamp; 0 if the node did not answer with a block."""
+    """Returns a block's timestamp, 0 if ``block`` is not a block."""
     try:
         return int(block["timestamp"], 16)
     except (KeyError, TypeError, ValueError):

@@ -31,7 +31,7 @@ _UNDONE: Final = (
 class Slot(NamedTuple):
     """The order or movement, purpose and account nonce of a transaction.
 
-    ``orders``: the orders of a batch capture; then ``order_id`` is empty.
+    ``orders`` are the orders of a batch capture; ``order_id`` is then empty.
     """
 
     order_id: str
@@ -44,7 +44,7 @@ class Slot(NamedTuple):
 
 
 class UnitOfWork:
-    """One shop's rows inside one database transaction."""
+    """Reads and writes the rows of one shop inside one database transaction."""
 
     def __init__(self, connection: Connection, database: Database, shop: str) -> None:
         self.connection, self.shop = connection, shop
@@ -62,7 +62,7 @@ class UnitOfWork:
     # --- orders -----------------------------------------------------------------------------------
 
     def order_row(self, order_id: str) -> Row | None:
-        """Returns the row of an order, locked until this transaction ends."""
+        """Returns the row of an order, or None. Locks the row until this transaction ends."""
         found: Row | None = self.execute(
             f"SELECT * FROM orders WHERE shop = ? AND id = ?{self._for_update}",
             self.shop, order_id,
@@ -70,7 +70,7 @@ class UnitOfWork:
         return found
 
     def order(self, order_id: str) -> Order:
-        """Returns an order, locked. Raises UnknownOrder or UnreadableRow."""
+        """Returns an order and locks its row. Raises UnknownOrder or UnreadableRow."""
         row = self.order_row(order_id)
         if row is None:
             raise UnknownOrder(f"no order has the id {order_id!r}")
@@ -99,7 +99,7 @@ class UnitOfWork:
         return changed
 
     def explain(self, order_id: str, reason: str | None, detail: str) -> None:
-        """Records why an order is waiting; no transition, no notice."""
+        """Records why an order is waiting. Makes no transition and writes no notice."""
         self.execute(
             "UPDATE orders SET reason = ?, detail = ? WHERE shop = ? AND id = ?",
             reason, detail, self.shop, order_id,
@@ -115,7 +115,7 @@ class UnitOfWork:
     # --- movements --------------------------------------------------------------------------------
 
     def movement(self, key: str) -> Movement | None:
-        """Returns a movement, locked."""
+        """Returns a movement, or None, and locks its row."""
         row = self.execute(
             f"SELECT * FROM movements WHERE shop = ? AND key = ?{self._for_update}", self.shop, key
         ).fetchone()
@@ -193,7 +193,7 @@ class UnitOfWork:
         return read_submission(row)
 
     def newest_bump(self, chain_id: int, sender: str, nonce: int) -> int | None:
-        """Returns how often the transaction of an account nonce was replaced; None without one."""
+        """Returns how often the transaction of a nonce was replaced; None if there is none."""
         row = self.execute(
             "SELECT MAX(bump) AS bump FROM submissions"
             " WHERE chain_id = ? AND sender = ? AND account_nonce = ?",
@@ -218,7 +218,7 @@ class UnitOfWork:
         """Writes a notice and its deliveries to every enabled endpoint of the shop.
 
         Numbers are assigned in the order of commits, so a reader that has read up to a number has
-        missed none before it.
+        missed no notice before that number.
         """
         self.connection.lock(EVENTS_LOCK)
         newest = self.execute(

@@ -37,7 +37,7 @@ _TAG_LENGTH: Final = 16
 
 
 class SealContext(str):
-    """A context. ``older`` is that of an earlier version, which `Vault.open` accepts too."""
+    """A context. `Vault.open` also accepts ``older``, the context of an earlier version."""
 
     older: str = ""
 
@@ -72,7 +72,7 @@ class Vault:
         return cls([_decoded(part, variable, at) for part, at in parts])
 
     def seal(self, secret: bytes, context: str) -> bytes:
-        """Encrypts ``secret`` for a context, which :meth:`open` needs again."""
+        """Encrypts ``secret`` for a context. :meth:`open` needs the same context."""
         nonce = secrets.token_bytes(_NONCE_LENGTH)
         header = _FORMAT + self._newest + nonce
         return header + self._ciphers[self._newest].encrypt(nonce, secret, _bound(header, context))
@@ -124,7 +124,7 @@ def _bound(header: bytes, context: str) -> bytes:
 
 
 def _decoded(part: str, variable: str, at: int) -> bytes:
-    """Decodes a key. Raises VaultError, whose text does not show the key."""
+    """Decodes a key. Raises VaultError; the text of the error does not show the key."""
     if (digits := _HEX.fullmatch(part)) is not None:
         return bytes.fromhex(digits[1])
     with contextlib.suppress(binascii.Error, ValueError):

@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
 
 
 class Due:
-    """The orders that are to be checked; ``take`` waits until there are any."""
+    """Collects the orders to check. ``take`` waits until there is at least one."""
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
@@ -73,9 +73,10 @@ class Due:
 class Watcher:
     """Checks orders when the node reports a change that may change their verdicts.
 
-    ``check(ids)`` checks these orders; None: all orders. ``questions()`` returns the calls of all
-    orders that the node watches (``fastevm_watch``). If the node lacks this subscription, all
-    orders are checked at each slice. Without a feed, they are checked every ``poll`` seconds.
+    ``check(ids)`` checks these orders, ``check(None)`` all orders. ``questions()`` returns the
+    calls of all orders that the node watches (``fastevm_watch``). If the node lacks this
+    subscription, all orders are checked at each slice. Without a feed, they are checked every
+    ``poll`` seconds.
 
     Orders that change during a check are checked together afterwards, on the newest state.
     """
@@ -92,7 +93,7 @@ class Watcher:
         self._known: dict[str, Report] = {}
 
     async def changes(self) -> AsyncGenerator[list[Change], None]:
-        """Yields non-empty lists of changes, forever. The first list has every verdict."""
+        """Yields non-empty lists of changes, forever. The first list has all verdicts."""
         due = self.due()
         ids: list[str] | None = None
         try:
@@ -112,7 +113,7 @@ class Watcher:
     def compare(self, reports: Sequence[Report], ids: Sequence[str] | None = None) -> list[Change]:
         """Returns the changes since the previous reports. Keeps ``reports`` for the next call.
 
-        ``ids``: the orders that were checked; None if all were.
+        ``ids`` are the checked orders, None if all orders were checked.
         """
         changes = []
         for report in reports:
@@ -129,7 +130,7 @@ class Watcher:
         return changes
 
     async def due(self) -> AsyncGenerator[list[str] | None, None]:
-        """Yields the ids of the orders to check, None for all of them."""
+        """Yields the ids of the orders to check, or None for all orders."""
         if self.node.feed_url is None:
             while True:
                 await asyncio.sleep(self.poll)
@@ -168,7 +169,7 @@ class Watcher:
         return [asyncio.create_task(self._answers(part, due)) for part in parts]
 
     async def _answers(self, questions: Questions, due: Due) -> None:
-        """Marks the orders whose answers change. Raises NodeRefusal if the node refuses."""
+        """Marks the orders of a call when the answer changes. Raises NodeRefusal if refused."""
         wanted: dict[str, Any] = {"calls": [call for call, _ in questions]}
         async for message in self.node.subscribe(WATCH, wanted):
             if message is None or message.get("snapshot"):

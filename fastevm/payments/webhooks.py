@@ -88,10 +88,11 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 def verified(
     secret: str, headers: Any, body: bytes, *, now: float | None = None, tolerance: int = TOLERANCE
 ) -> bool:
-    """For receivers: whether a webhook's signature is valid. Compares in constant time.
+    """Returns whether a webhook's signature is valid. Receivers call it.
 
-    ``headers``: a mapping of text; its names may have any case. Raises InvalidTerms if the secret
-    is empty or cannot be decoded, and if the headers are no mapping or the body is not bytes.
+    Compares in constant time. ``headers`` maps names in any case to text. Raises InvalidTerms if
+    the secret is empty or cannot be decoded, and if the headers are no mapping or the body is not
+    bytes.
     """
     if not isinstance(headers, Mapping):
         raise InvalidTerms(f"headers: expected a mapping, found {type(headers).__name__}")
@@ -162,7 +163,7 @@ def rotate_secret(store: Store, vault: Vault, name: str) -> str:
 
 
 class Attempt(NamedTuple):
-    """The result of one request: the HTTP status, or 0 and why there was no answer."""
+    """The result of one request: the HTTP status, or 0 and the reason why there was no answer."""
 
     status: int = 0
     why: str = ""
@@ -175,12 +176,12 @@ class Attempt(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The status, or why there is none."""
+        """The HTTP status, or the reason why there is none."""
         return str(self.status) if self.status else self.why
 
     @property
     def shown(self) -> str:
-        """The same for people, with the usual cause of some statuses."""
+        """Like `text`, with the usual cause of some statuses. For people."""
         if not self.status:
             return NOT_PUBLIC if self.why == NOT_PUBLIC_WHY else self.why
         hint = HINTS.get(self.status, REDIRECT if 300 <= self.status < 400 else "")
@@ -322,7 +323,7 @@ class Sender:
         return found
 
     async def _post(self, notice: Notice, endpoint: Endpoint, message_id: str = "") -> Attempt:
-        """Posts a notice. Returns the result, also if the request fails or is not made."""
+        """Posts a notice. Returns the result even if the request fails or is not made."""
         message_id = message_id or notice.id
         body, timestamp = body_of(notice), int(self._clock())
         try:
@@ -372,7 +373,7 @@ def _why(error: Exception) -> str:
 
 
 def _is_refused(error: BaseException | None) -> bool:
-    """Whether an error, or an error that it wraps, says that the address is not public."""
+    """Whether an error, or an error wrapped in it, says that the address is not public."""
     while error is not None:
         if isinstance(error, NotPublic):
             return True
@@ -393,10 +394,10 @@ def _retry_after(response: aiohttp.ClientResponse) -> float | None:
 async def stream(
     store: OutboxStore, after: int | None = None, *, order_id: str | None = None
 ) -> AsyncGenerator[Notice, None]:
-    """Yields notices as any process writes them, forever, each once and in order.
+    """Yields the notices that all processes write, forever, each once and in order.
 
-    ``after``: the number of the last notice seen; by default only new notices. Waits while the
-    store is unavailable.
+    ``after`` is the number of the last notice seen. The default yields only new notices. Waits
+    while the store is unavailable.
     """
     watch = None
     try:

@@ -1,7 +1,7 @@
 """``fastevm pay doctor``: checks node, chain, token, keys, gas, clock and store.
 
-A check that is not possible is a finding too. If the node, the signer, the store key or an order is
-missing, the remaining checks still run.
+A check that cannot be made is reported as a finding too. If the node, the signer, the store key or
+an order is missing, the remaining checks still run.
 """
 
 import argparse
@@ -160,7 +160,7 @@ def _signer(found: list[Finding], variable: str, shop: str) -> KeySigner | None:
 
 
 def _store_key(store: Store, vault: Vault) -> Finding:
-    """Whether the ring has the store's key and decrypts its values."""
+    """Checks whether the ring has the store's key and decrypts the store's values."""
     if not holds_key(store, vault):
         return Finding("store key", False, WRONG_KEY)
     values = dict.fromkeys(store.sealed(SAMPLE))
@@ -195,7 +195,7 @@ async def _chain_id(found: list[Finding], node: NodeClient, shop: str) -> int | 
 
 
 async def _head(node: NodeClient, chain: Chain, merchant: Merchant | None = None) -> list[Finding]:
-    """Whether the node is up to date, and on the chain of the merchant's orders."""
+    """Checks whether the node is up to date, and on the chain of the merchant's orders."""
     try:
         head = head_of(await node.call("eth_getBlockByNumber", "latest", False))
         call = None if head is None else chain.pace_call(head)
@@ -226,7 +226,7 @@ async def _head(node: NodeClient, chain: Chain, merchant: Merchant | None = None
 
 
 async def _gas(node: NodeClient, sender: str, policy: Policy) -> Finding:
-    """Whether the sender has gas for ``LEAST_CAPTURES`` captures."""
+    """Checks whether the sender has gas for ``LEAST_CAPTURES`` captures."""
     try:
         funds, *fees = await node.batch([("eth_getBalance", [sender, "latest"]), *FEE_CALLS])
         if isinstance(funds, NodeRefusal):
@@ -243,7 +243,7 @@ async def _gas(node: NodeClient, sender: str, policy: Policy) -> Finding:
 async def _facilitator(
     node: NodeClient, store: Store, signer: KeySigner | None, chain_id: int | None
 ) -> list[Finding]:
-    """The checks of the payments of a facilitator or paywall."""
+    """Runs the checks for the payments of a facilitator or paywall."""
     sent = await to_thread(lambda: [item.sender for item in store.submissions(waiting=False)])
     sender = signer.address if signer is not None else sent[-1] if sent else ""
     if signer is None:
@@ -270,7 +270,7 @@ async def _shop(
     signer: KeySigner | None,
     chain_id: int | None,
 ) -> list[Finding]:
-    """The checks of a merchant's shop."""
+    """Runs the checks for a merchant's shop."""
     try:
         domain, recipient = await domain_of(store, store.shop, node)
     except PaymentError as error:
@@ -297,7 +297,7 @@ async def _shop(
 
 
 async def _contracts(arguments: argparse.Namespace, merchant: Merchant) -> list[Finding]:
-    """Whether the shop's token and the contracts that it uses are on the chain."""
+    """Checks whether the chain has the shop's token and the contracts that the shop uses."""
     domain = merchant.token
     code, separator, multicall = await merchant.node.batch(
         [
@@ -323,7 +323,7 @@ async def _contracts(arguments: argparse.Namespace, merchant: Merchant) -> list[
 
 
 async def _collector(merchant: Merchant) -> Finding:
-    """Whether the permit collector is deployed, or no open order needs it."""
+    """Checks whether the permit collector is deployed, or no open order needs it."""
     code = await merchant.node.call("eth_getCode", merchant.collector, "latest")
     if code != "0x":
         return Finding("collector", True, f"{merchant.collector} is deployed")
@@ -356,7 +356,7 @@ def ether(wei: int) -> str:
 
 
 def _can_capture(merchant: Merchant) -> Finding:
-    """Whether the signer's account belongs to the shop and can capture its open orders."""
+    """Checks whether the signer's account belongs to the shop and can capture its open orders."""
     signer, recipient = merchant.signer.address, merchant.recipient
     if signer == recipient:
         return Finding("signer", True, f"{signer} is the recipient")
@@ -371,7 +371,7 @@ def _can_capture(merchant: Merchant) -> Finding:
 
 
 def _outbox_cause(store: Store) -> str:
-    """Why messages wait: the failed attempt of each endpoint, or that nobody sends them."""
+    """Explains why messages wait: the failed attempt of each endpoint, or no running sender."""
     causes = []
     for endpoint in store.endpoints():
         oldest = store.deliveries(endpoint.id, DeliveryState.WAITING, limit=1)

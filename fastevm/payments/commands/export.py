@@ -93,7 +93,10 @@ def rows(store: Store, monies: Monies) -> Iterator[list[str]]:
 
 
 def _gas(sent: list[Submission], movement: str) -> str:
-    """The cost in wei of a movement's transactions; of the order's own if ``movement`` is ""."""
+    """Returns the cost in wei of the transactions of a movement.
+
+    If ``movement`` is "", returns the cost of the order's own transactions.
+    """
     costs = [
         submission.cost
         for submission in sent

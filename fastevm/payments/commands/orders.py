@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _found(store: Store, arguments: argparse.Namespace) -> Iterator[tuple[Order, str, int]]:
-    """Yields the selected orders, with the state to show and the units that were refunded."""
+    """Yields the selected orders, each with the state to show and the units refunded."""
     names = arguments.state
     states = None
     if names is not None and REFUNDED not in names:

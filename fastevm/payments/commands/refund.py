@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Refunds, and prints the movement's state.
 
-    Returns 1 if the refund failed or was refused. Without ``--id`` a second refund is refused.
+    Returns 1 if the refund failed or was refused. Without ``--id``, the command refuses a second
+    refund of the order.
     """
 
     async def act(merchant: Merchant) -> tuple[str, bool]:

@@ -49,7 +49,7 @@ ASK_SECONDS: Final = 3.0  # to read symbol and decimals of a token from the node
 
 
 class OnlySold(InvalidTerms):
-    """The command needs a merchant's shop, but the selected payments are a facilitator's."""
+    """Raised if a command needs a merchant's shop and the selected payments are a facilitator's."""
 
 
 _SHOP: Final = re.compile(r"\d{1,78}/0x[0-9a-fA-F]{40}/0x[0-9a-fA-F]{40}")
@@ -163,7 +163,7 @@ async def listen(runner: web.AppRunner, host: str, port: int) -> int:
 
 
 def node_of(url: str) -> NodeClient:
-    """Returns a client of the node at ``--node``. Raises InvalidTerms."""
+    """Returns a client of the node at ``--node``. Raises InvalidTerms for an invalid URL."""
     try:
         return NodeClient(url)
     except InvalidTerms as error:
@@ -171,9 +171,9 @@ def node_of(url: str) -> NodeClient:
 
 
 def shop_of(arguments: argparse.Namespace, *, create: bool = False, x402: bool = False) -> Store:
-    """Opens the store at the selected shop; ``create``: creates a missing store.
+    """Opens the store at the selected shop; ``create`` creates a missing store.
 
-    ``x402``: accepts the payments of a facilitator or paywall (``x402/chain``) too. Raises
+    ``x402`` also accepts ``x402/CHAIN``, the payments of a facilitator or paywall. Raises
     InvalidTerms if the selection is ambiguous or the store cannot be opened.
     """
     shop = arguments.shop
@@ -234,7 +234,7 @@ def no_shop(shops: Sequence[str]) -> str:
 
 
 def signer_of(variable: str = SIGNER_VARIABLE) -> KeySigner:
-    """Returns the signer of the key in a variable. Raises InvalidTerms, without the key."""
+    """Returns the signer of the key in a variable. Errors (InvalidTerms) do not show the key."""
     key = os.environ.get(variable)
     if key is None:
         raise InvalidTerms(f"{variable} is not set: set it to a private key, 64 hex digits")
@@ -242,7 +242,7 @@ def signer_of(variable: str = SIGNER_VARIABLE) -> KeySigner:
 
 
 class Monies:
-    """Formats of token amounts: decimal, or base units if a token cannot be read from the node."""
+    """Finds how to format amounts: as decimals, or in base units if the node lacks the token."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments
@@ -346,7 +346,7 @@ async def merchant_of(
 
 
 def stranger(merchant: Merchant) -> bool:
-    """Whether the signer is neither the recipient nor a sender of this shop's transactions."""
+    """Whether the signer is neither the shop's recipient nor a sender of its transactions."""
     signer = merchant.signer.address
     return signer != merchant.recipient and not merchant.store.submissions(sender=signer)
 
@@ -379,7 +379,7 @@ def acting(
 
 
 async def _spelled(arguments: argparse.Namespace, merchant: Merchant, message: str) -> str:
-    """Formats the amounts of a message, which may be in base units of the shop's token."""
+    """Formats the amounts in a message; they may be in base units of the shop's token."""
     if " units" not in message:
         return message
     money = await to_thread(money_of, arguments, merchant.store)
@@ -387,7 +387,7 @@ async def _spelled(arguments: argparse.Namespace, merchant: Merchant, message: s
 
 
 def shown_time(seconds: float) -> str:
-    """Formats a time in UTC, to the second; after the year 9999 as Unix seconds."""
+    """Formats a time in UTC, to the second. After the year 9999, formats it as Unix seconds."""
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (ValueError, OverflowError, OSError):

@@ -16,11 +16,11 @@ from fastevm.core.primitives.keccak import keccak256
 
 
 class AbiError(ValueError):
-    """A name that the ABI does not have, or arguments that do not match it."""
+    """The ABI does not have this name, or the arguments do not match the ABI."""
 
 
 class Decoded(Struct, frozen=True):
-    """A decoded revert or log: name, and arguments by name in the order of declaration."""
+    """A decoded revert or log: the name, and the arguments by name in the order of declaration."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -44,7 +44,7 @@ class Entry(Struct, frozen=True, dict=True):
 
     @cached_property
     def hash(self) -> bytes:
-        """The hash of the signature: topic 0 of an event; its first 4 bytes are the selector."""
+        """The hash of the signature: topic 0 of an event. Its first 4 bytes are the selector."""
         return keccak256(self.signature.encode())
 
     @property
@@ -61,7 +61,10 @@ class Entry(Struct, frozen=True, dict=True):
             raise AbiError(f"{self.signature}: {error}") from None
 
     def read_log(self, topics: Sequence[bytes], data: bytes) -> Decoded | None:
-        """Decodes a log of this event; None for other logs or another set of indexed arguments."""
+        """Decodes a log of this event. Returns None for other logs.
+
+        Also returns None if the log has other indexed arguments than this ABI declares.
+        """
         indexed = [kind for _, kind, is_indexed in self.inputs if is_indexed]
         unindexed = [kind for _, kind, is_indexed in self.inputs if not is_indexed]
         if not topics or topics[0] != self.hash or len(topics) != 1 + len(indexed):
@@ -96,7 +99,7 @@ def _type(parameter: Mapping[str, Any]) -> str:
 
 
 class Abi:
-    """A contract's ABI, from its JSON list."""
+    """A contract's ABI, created from the JSON list of its entries."""
 
     def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
         self.entries = tuple(
@@ -111,9 +114,10 @@ class Abi:
         )
 
     def entry(self, kind: str, name: str, count: int | None = None) -> Entry:
-        """Finds an entry by kind and name or signature; ``count`` of arguments selects an overload.
+        """Finds an entry by kind and by name or signature.
 
-        Raises AbiError if none or several match.
+        ``count`` is the number of arguments and selects an overload. Raises AbiError if no entry or
+        several entries match.
         """
         found = [
             entry

@@ -33,6 +33,6 @@ def stablecoin(name: str, symbol: str, admin: str) -> tuple[str, bytes]:
 
 
 def address_of(creator: str, symbol: str) -> str:
-    """Returns the address of the token that ``creator`` makes with this symbol."""
+    """Returns the address of the token that ``creator`` creates with this symbol."""
     digest = keccak(encode(["address", "bytes32"], [creator, keccak(text=symbol)]))
     return str(to_checksum_address(PREFIX + digest[:9]))

@@ -116,13 +116,13 @@ def placed(folders: Folders = FOLDERS) -> dict[str, Path]:
 
 
 def stored(name: str, folders: Folders = FOLDERS) -> Any:
-    """Returns the artifact in the source tree, or None."""
+    """Returns the artifact in the source tree, or None if there is none."""
     path = placed(folders)[name]
     return json.loads(path.read_text()) if path.exists() else None
 
 
 def main(arguments: list[str] | None = None, folders: Folders = FOLDERS) -> int:
-    """Writes the artifacts; with --check reports whether those in the tree are up to date."""
+    """Writes the artifacts. With --check, reports whether the stored artifacts are up to date."""
     parser = argparse.ArgumentParser(prog="fastevm.payments.contracts.build", description=__doc__)
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit with 1 if an artifact is stale"

@@ -1,7 +1,7 @@
 """Writes this package's contracts to published addresses, on a development chain.
 
-Published clients have fixed addresses of tokens and escrows. On a development node, which can set
-code and storage, these clients then work unchanged.
+Client programs contain fixed addresses of tokens and escrows. With the contracts at these
+addresses, the programs work unchanged with a development node, which can set code and storage.
 """
 
 from typing import Any, Final, Protocol
@@ -15,7 +15,7 @@ SHORTEST_TEXT: Final = 32  # bytes; shorter texts fit into one slot
 
 
 class Caller(Protocol):
-    """Anything that can call a node."""
+    """A client that can call a node."""
 
     async def call(self, method: str, *params: Any) -> Any:
         """Returns the result."""
@@ -82,9 +82,9 @@ def _short_text(text: str) -> int:
 
 
 async def place_contract(node: Caller, address: str, initcode: bytes) -> None:
-    """Runs creation code at an address and writes the code that it returns there.
+    """Runs creation code at an address and writes the returned code to that address.
 
-    The creation code runs as the address's own code, so that immutables with its address are right.
+    Immutables that contain the contract's address are therefore right.
     """
     await place_code(node, address, initcode)
     code = await node.call("eth_call", {"to": address}, "pending")
@@ -94,7 +94,7 @@ async def place_contract(node: Caller, address: str, initcode: bytes) -> None:
 async def place_escrow(node: Caller, deployment: Places, store: str, multicall: str) -> None:
     """Writes the escrow and its collectors to the addresses of a deployment.
 
-    ``store``: address for the implementation of the escrow's token stores.
+    ``store`` is the address for the implementation of the escrow's token stores.
     """
     escrow = deployment.escrow
     await place_contract(node, multicall, artifact("Multicall").initcode())

@@ -60,7 +60,7 @@ def _url(request: web.Request) -> str:
 
 
 def _repaired(request: web.Request) -> str:
-    """Returns the path as the router decodes it if it has broken percent-encodings, else "".
+    """Returns the path as the router decodes it, or "" if no percent-encoding is broken.
 
     The router repairs ``%%433%A9`` to ``%C3%A9``, then decodes that to a letter.
     """
@@ -76,8 +76,9 @@ def _response(reply: Reply) -> web.Response:
 def _check_undecoded(request: web.Request, encoding: str) -> None:
     """Raises `BadBody` if aiohttp has decompressed the body.
 
-    aiohttp takes a truncated gzip body for complete, and never ends a truncated deflate body. With
-    ``AppRunner(app, auto_decompress=False)`` bodies stay compressed, and `BodyReader` checks them.
+    aiohttp accepts a truncated gzip body as complete, and waits forever for the end of a truncated
+    deflate body. With ``AppRunner(app, auto_decompress=False)`` bodies stay compressed, and
+    `BodyReader` checks them.
     """
     if not encoding or not request.body_exists:
         return
@@ -111,8 +112,8 @@ async def _body(request: web.Request, reader: BodyReader) -> bytes:
 def _mounts(request: web.Request) -> tuple[str, ...]:
     """Returns the path prefixes of the subapplications that handle a request.
 
-    aiohttp keeps a prefix percent-encoded. A request's path is decoded, `_repaired` decodes it
-    again.
+    aiohttp keeps a prefix percent-encoded. The path of a request is decoded once, and a second time
+    by `_repaired`.
     """
     found = []
     for app, inner in pairwise(request.match_info.apps):
@@ -158,7 +159,7 @@ async def _run(request: web.Request, handler: Handler) -> Reply:
 
 
 async def _prepared(answer: web.StreamResponse) -> None:
-    """Makes aiohttp read a file in parts: sendfile() would write it to the socket unpaid.
+    """Makes aiohttp read a file in parts. sendfile() would send the file before it is paid.
 
     aiohttp sets the headers before it calls this, so the file is not compressed.
     """
@@ -167,7 +168,7 @@ async def _prepared(answer: web.StreamResponse) -> None:
 
 
 class _Collector(AbstractStreamWriter):
-    """Collects an answer that is written in parts."""
+    """Collects an answer from the parts that aiohttp writes."""
 
     def __init__(self) -> None:
         self._status, self._headers = 0, list[tuple[str, str]]()
@@ -186,10 +187,10 @@ class _Collector(AbstractStreamWriter):
         self._body.add(chunk)
 
     async def drain(self) -> None:
-        """Does nothing: nothing is sent."""
+        """Does nothing, because nothing is sent."""
 
     def enable_chunking(self) -> None:
-        """Does nothing: the collected answer has a length."""
+        """Does nothing, because the length of the collected answer is known."""
 
     def enable_compression(self, encoding: str = "deflate", strategy: int | None = None) -> None:
         """Raises TypeError."""

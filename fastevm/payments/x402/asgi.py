@@ -1,8 +1,9 @@
-"""The paywall for ASGI applications such as Starlette and FastAPI; imports none of them.
+"""The paywall for ASGI applications such as Starlette and FastAPI.
 
     app.add_middleware(PaymentMiddleware, paywall=paywall)
 
-Paid answers are buffered until the payment is settled, so they are not streamed.
+Imports neither Starlette nor FastAPI. Paid answers are buffered until the payment is settled, so
+they are not streamed.
 """
 
 import asyncio
@@ -59,7 +60,7 @@ class PaymentMiddleware:
 
 
 def _roots(app: Any) -> tuple[str, ...]:
-    """Returns the root paths that the wrapped applications set themselves, as FastAPI does."""
+    """Returns the root paths that wrapped applications, such as FastAPI, set themselves."""
     found = []
     for _ in range(MOST_LAYERS):
         root = getattr(app, "root_path", "")

@@ -66,7 +66,7 @@ _SAME: Final = {
 class AuthCapture:
     """Checks ``auth-capture`` payments and collects them into an escrow.
 
-    ``deployments``: supported escrows; the first is used for offers that name none.
+    ``deployments`` are the supported escrows. The first is used for offers that name no escrow.
     """
 
     name = AUTH_CAPTURE
@@ -218,8 +218,8 @@ def dated(offer: Requirements, now: int) -> Requirements:
 def dated_as(offer: Requirements, payment: Payment, now: int) -> Requirements:
     """Returns the offer with the deadlines that the payer accepted.
 
-    A deadline that no 402 of the last ``max_timeout`` seconds can have stated is replaced by one
-    that counts from ``now``.
+    The 402 stated absolute deadlines, at most ``max_timeout`` seconds ago. A deadline that such a
+    402 cannot have stated is replaced by a deadline that counts from ``now``.
     """
     chosen = payment.accepted
     extra = dict(offer.extra)

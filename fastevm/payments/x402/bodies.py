@@ -46,7 +46,8 @@ class BadBody(Exception):
 class BodyReader:
     """Collects the body of a request. All methods raise `BadBody`.
 
-    ``headers``: names in lower case. ``length``: the declared length, None if there is none.
+    The names in ``headers`` are in lower case. ``length`` is the declared length, None if there is
+    none.
     """
 
     def __init__(self, headers: Mapping[str, str], longest: int = LONGEST_REQUEST) -> None:
@@ -66,7 +67,8 @@ class BodyReader:
     def missing(self) -> int:
         """How many bytes are still to be read.
 
-        Without a declared length one byte more than the limit, so that a longer body is noticed.
+        Without a declared length, this allows one byte more than the limit, so that a longer body
+        is noticed.
         """
         return (self.longest + 1 if self.length is None else self.length) - self._found
 
@@ -78,7 +80,7 @@ class BodyReader:
         self._parts.append(part)
 
     def whole(self) -> bytes:
-        """Returns the body, which is complete now, as it was sent."""
+        """Returns the body as it was sent. Call it when the body is complete."""
         if self.length is not None and self.length != self._found:
             text = f"the body has {self._found} bytes, Content-Length says {self.length}"
             raise BadBody(400, "incomplete_body", text)
@@ -87,7 +89,7 @@ class BodyReader:
         return body
 
     def _check_encoding(self, body: bytes) -> None:
-        """Refuses a gzip or deflate body that is cut, or exceeds the limit when decompressed."""
+        """Refuses a gzip or deflate body that is truncated or too large when decompressed."""
         window = WINDOWS.get(self._encoding)
         if window is None or not body:
             return
@@ -123,7 +125,10 @@ def _not_encoded() -> BadBody:
 
 
 def undecidable(encoding: str) -> BadBody:
-    """The refusal of a body that the server decompressed without noticing whether it was cut."""
+    """Returns the refusal of a body that the server has decompressed.
+
+    The server does not notice whether such a body was truncated.
+    """
     text = (
         f"this server cannot tell whether a {encoding[:20]} body is complete: send it uncompressed"
     )
@@ -154,12 +159,12 @@ class AnswerBody:
 
 
 def sendable(reply: Reply, method: str) -> Reply:
-    """Returns an answer as every server sends it. Raises ValueError if a server may refuse it.
+    """Returns an answer that every server can send. Raises ValueError if a server may refuse it.
 
-    ``method`` is that of the request: an answer to HEAD has a Content-Length but no body. Servers
-    refuse an answer only when they start to send it, which is after the payment. So this accepts
-    only what all of them send (RFC 9110). Headers of the connection (RFC 9110, 7.6.1) are left out,
-    because the server sets its own.
+    ``method`` is the method of the request: an answer to HEAD has a Content-Length but no body.
+    Servers refuse an answer only when they start to send it, which is after the payment. So this
+    function accepts only answers that all servers send (RFC 9110). Headers of the connection (RFC
+    9110, 7.6.1) are left out, because the server sets its own.
     """
     status = reply.status
     # bool is an int
@@ -195,7 +200,7 @@ def is_bad_header(name: Any, value: Any) -> bool:
 
 
 def _check_length(text: str, body: bytes | None) -> None:
-    """Raises ValueError if ``text`` is not the length of the body; None: the body is not sent."""
+    """Raises ValueError if ``text`` is not the length of the body. None stands for no body."""
     known = text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
     if not known or (body is not None and int(text) != len(body)):
         found = "" if body is None else f", the body has {len(body)} bytes"

@@ -74,14 +74,14 @@ COLLECTING: Final = (Purpose.CAPTURE, Purpose.HOLD)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """A facilitator's settings. Times in seconds.
+    """A facilitator's settings. Times are in seconds.
 
-    ``recipients``: who may be paid (None: anybody). ``factories``: which factories may deploy
-    payers' wallets. ``settle_for``: how long /settle waits before it answers "pending".
-    ``tend_every``: pause between two passes of `ChainSettler.tend`. ``close_for``: how long
-    `Facilitator.close` waits for the blocks of payments in flight; the default covers two blocks of
-    Base. ``preconfirmed``: whether a pre-confirmed receipt is sufficient; otherwise the block must
-    be canonical. ``most_gas``: gas limit of a payment.
+    ``recipients`` are the accounts that may be paid; None allows every account. ``factories`` may
+    deploy payers' wallets. /settle answers "pending" after ``settle_for``. `ChainSettler.tend` runs
+    again after a pause of ``tend_every``. `Facilitator.close` waits for at most ``close_for`` until
+    payments in flight are in blocks; the default covers two blocks of Base. If ``preconfirmed`` is
+    true, a pre-confirmed receipt is sufficient; otherwise the block must be canonical. ``most_gas``
+    is the gas limit of a payment.
     """
 
     recipients: frozenset[str] | None = None
@@ -98,7 +98,7 @@ class Rules:
 
 @checked
 class ChainSettler:
-    """Collects payments of some tokens on one chain. Use its account for nothing else."""
+    """Collects payments of some tokens on one chain. Use the sending account for nothing else."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class ChainSettler:
         return token
 
     async def ask(self, calls: Sequence[NodeCall]) -> list[Any]:
-        """Calls the node in one batch; NodeRefusals are in the answers. Raises Unavailable."""
+        """Sends one batch to the node. Answers may be NodeRefusals. Raises Unavailable."""
         try:
             return await self.node.batch(calls)
         except NodeUnreachable as error:
@@ -159,7 +159,7 @@ class ChainSettler:
     async def collect(self, calls: Sequence[tuple[str, bytes]]) -> Call:
         """Returns the first of these calls that would succeed now.
 
-        Raises Refused with the reason of the last one, or Unavailable if the account lacks gas.
+        Raises Refused with the reason of the last call, or Unavailable if the account lacks gas.
         """
         requests = [
             {"from": self.account, "to": to, "data": "0x" + data.hex()} for to, data in calls
@@ -186,7 +186,7 @@ class ChainSettler:
     # --- settlement -------------------------------------------------------------------------------
 
     async def settle(self, claim: Claim, check: Callable[[], Any], key: str = "") -> Settled:
-        """Collects a payment once and returns the result; ``check()`` returns the Call to make.
+        """Collects a payment once and returns the result; ``check()`` returns the call to make.
 
         ``key`` is the ``claim`` of `Facilitator.settle`. Raises Refused or Unavailable.
         """
@@ -235,7 +235,8 @@ class ChainSettler:
     def verified(self, claim: Claim) -> None:
         """Remembers that a payment was valid and not settled yet.
 
-        If somebody else then submits it, it still counts for the first request that settles it.
+        If somebody else then submits the payment, it still counts for the first request to settle
+        it.
         """
         if len(self._verified) >= MOST_VERIFIED:
             del self._verified[next(iter(self._verified))]
@@ -248,16 +249,16 @@ class ChainSettler:
     async def _was_published(self, order: Order, store: Store | None = None) -> bool:
         """Whether a transaction with the payer's signature may have been sent.
 
-        ``store``: that of the order, if it is not on this chain.
+        ``store`` is the store of the order if the order is on another chain.
         """
         found = partial((store or self.store).submissions, order_id=order.id)
         return bool(captures(await to_thread(found)))
 
     async def recorded(self, payment: Payment, offer: Requirements) -> Claim | None:
-        """Returns the claim of a payment that was sent to this chain, whatever the settings are.
+        """Returns the claim of a payment that was sent to this chain; None if it was not sent.
 
-        None if it was not sent. Raises Malformed, or Refused if its terms are not those of the
-        order or the offer.
+        The settings do not matter. Raises Malformed, or Refused if the terms of the payment differ
+        from the order or the offer.
         """
         terms = read_terms(dict(payment.payload))
         order = await to_thread(self.store.find, offer.asset, terms.payer, "0x" + terms.nonce.hex())
@@ -284,7 +285,7 @@ class ChainSettler:
     async def check_unordered(self, claim: Claim, recipient: str) -> None:
         """Raises Refused if an order of `Merchant` in this store has the payment's nonce.
 
-        Otherwise one transfer would pay for both.
+        Otherwise one transfer would pay for the order and for the offer.
         """
         terms, token = claim.authorization.terms, claim.authorization.domain.token
         shop = self.store.scoped(f"{self.chain_id}/{token}/{recipient}")
@@ -292,16 +293,17 @@ class ChainSettler:
             raise Refused(reasons.INVALID_PAYLOAD, "the nonce belongs to an order of the recipient")
 
     async def check_unsent(self, claim: Claim) -> None:
-        """Raises Refused if the payment's transaction is in flight, which the chain may not show.
+        """Raises Refused if the payment's transaction is in flight.
 
-        A seller that has lost its grant would take the payment for a new one.
+        The chain may not show such a transaction. A seller that has lost the grant would take the
+        payment for a new one.
         """
         order = await self.known(claim)
         if order is not None and order.state in (*DONE, *MOVING):
             raise Refused(reasons.NONCE_USED, "the payment is being settled")
 
     async def check_unspent(self, claim: Claim) -> None:
-        """Raises Refused if the payment's nonce is used, or if its transaction may use it.
+        """Raises Refused if the payment's nonce is used, or if a transaction in flight may use it.
 
         After its window a payment could seem unpaid, and its payer would pay again.
         """
@@ -317,7 +319,7 @@ class ChainSettler:
         raise Refused(reasons.NONCE_USED, "the payment was made before its window ended")
 
     async def known(self, claim: Claim) -> Order | None:
-        """Returns the order of a payment seen before. Raises Refused if its terms differ."""
+        """Returns the order of a known payment. Raises Refused if the payment has other terms."""
         terms, domain = claim.authorization.terms, claim.authorization.domain
         order = await to_thread(
             self.store.find, domain.token, terms.payer, "0x" + terms.nonce.hex()
@@ -378,9 +380,9 @@ class ChainSettler:
     async def _affordable(self, claim: Claim) -> AsyncIterator[None]:
         """Reserves this payment's amount of the payer's balance until the payment is recorded.
 
-        Raises Unavailable if the balance is too small for this payment and the payer's others in
-        flight: this payment would revert at the facilitator's cost. Payments of other processes
-        count once they are recorded.
+        Raises Unavailable if the balance is too small for this payment and the payer's other
+        payments in flight: this payment would revert at the facilitator's cost. Payments of other
+        processes count once they are recorded.
         """
         terms, token = claim.authorization.terms, claim.authorization.domain.token
         async with self._locks.of(f"{token}/{terms.payer}"):
@@ -406,7 +408,7 @@ class ChainSettler:
             self._starting.pop(claim.order_id, None)
 
     async def _check_balance(self, claim: Claim, others: Sequence[Order]) -> None:
-        """Raises Unavailable unless the balance is sufficient for this payment and the others."""
+        """Raises Unavailable unless the balance covers this payment and ``others``."""
         terms, token = claim.authorization.terms, claim.authorization.domain.token
         asked = [balance_data(terms.payer)]
         asked += [state_data(terms.payer, order.authorization.terms.nonce) for order in others]
@@ -425,7 +427,7 @@ class ChainSettler:
             raise Unavailable(text)
 
     def _check_signature(self, order: Order, claim: Claim) -> None:
-        """Raises Refused if the order's stored signature differs. Accepts it if none is stored."""
+        """Raises Refused if the order has a stored signature and the claim has another one."""
         if order.sealed is None:
             return
         stored = self.vault.open(order.sealed, order.seal_context)
@@ -463,8 +465,8 @@ class ChainSettler:
     async def _outcome(self, order: Order, deadline: float) -> Settled:
         """Waits for the result of an order's transactions; pending after ``deadline``.
 
-        Any transaction that moved the money makes it a success. Only the newest transaction can
-        make it a failure.
+        The result is a success if any transaction moved the money. It is a failure only if the
+        newest transaction failed.
         """
         last = ""
         while True:
@@ -509,11 +511,12 @@ class ChainSettler:
         return await self._ended(order)
 
     async def _ended(self, order: Order) -> tuple[Settled, bool]:
-        """Returns the result of an order without a transaction in flight, and if waiting may help.
+        """Returns an order's result if no transaction is in flight, and whether waiting may help.
 
         The result is a success if somebody else submitted the payment. It is pending while the
-        token reports the nonce as used but no receipt shows by what, because nodes index logs after
-        blocks. It is also pending while anybody can still submit the published signature.
+        token reports the nonce as used but no receipt shows which transaction used it, because
+        nodes index logs after blocks. It is also pending while anybody can still submit the
+        published signature.
         """
         sent = await to_thread(partial(self.store.submissions, order_id=order.id))
         receipts, used, timestamp = await self._uses(order, sent[0].head if sent else 0)
@@ -540,12 +543,12 @@ class ChainSettler:
     async def _uses(
         self, order: Order, first: int
     ) -> tuple[list[dict[str, Any] | None], bool, int]:
-        """Returns receipts, whether an order's nonce is used, and the timestamp of a block.
+        """Returns receipts, whether an order's nonce is used, and a block's timestamp.
 
         The receipts are those of the transactions that used or cancelled the nonce; a receipt is
         None if the node lacks it. The block is not newer than the state in which the nonce was
-        read. ``first``: block at which the nonce was unused; 0 if unknown. Raises Unavailable if
-        the node does not answer.
+        read. ``first`` is a block at which the nonce was unused, 0 if unknown. Raises Unavailable
+        if the node does not answer.
         """
         terms, token = order.authorization.terms, order.authorization.domain.token
         payer, nonce = terms.payer[2:].lower().rjust(64, "0"), terms.nonce.hex()
@@ -671,7 +674,7 @@ def captures(sent: Sequence[Submission]) -> list[Submission]:
 def newest_hashes(sent: Sequence[Submission]) -> list[str]:
     """Returns the hashes of the newest transaction that collects the payment.
 
-    They include its replacements, which have the same account nonce and other fees. Empty while the
+    The list includes replacements with the same account nonce and other fees. It is empty while the
     newest transaction is not signed yet.
     """
     collecting = [submission for submission in sent if submission.purpose in COLLECTING]

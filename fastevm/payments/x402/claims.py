@@ -28,7 +28,7 @@ BLOCK: Final = "pending"
 
 @hiding("data")  # it contains the payer's signature
 class Call(NamedTuple):
-    """A call to be made by the facilitator's account. ``gas`` is the estimate."""
+    """A call that the facilitator's account makes. ``gas`` is the gas estimate."""
 
     to: str
     data: bytes
@@ -39,7 +39,7 @@ class Call(NamedTuple):
 class Claim:
     """A parsed payload that matches its offer. It is not checked against the chain yet.
 
-    ``note``: JSON text that the scheme needs later; stored as the order's annex.
+    ``note`` is JSON text that the scheme needs later. It is stored as the order's annex.
     """
 
     authorization: Authorization
@@ -48,7 +48,7 @@ class Claim:
 
     @property
     def payer(self) -> str:
-        """The signer, according to the payload."""
+        """The signer that the payload names."""
         return self.authorization.terms.payer
 
     @property
@@ -60,7 +60,7 @@ class Claim:
 
 
 class Chain(Protocol):
-    """What schemes need from the chain; implemented by `ChainSettler`."""
+    """The interface through which schemes use a chain. `ChainSettler` implements it."""
 
     chain_id: int
     factories: tuple[str, ...]
@@ -79,7 +79,7 @@ class Chain(Protocol):
         ...
 
     async def ask(self, calls: Sequence[NodeCall]) -> list[Any]:
-        """Calls the node in one batch; NodeRefusals are in the answers. Raises Unavailable."""
+        """Sends one batch to the node. Answers may be NodeRefusals. Raises Unavailable."""
         ...
 
     async def collect(self, calls: Sequence[tuple[str, bytes]]) -> Call:
@@ -106,7 +106,7 @@ class Scheme(Protocol):
 
 
 def check_domain(token: Any, offer: Requirements) -> None:
-    """Raises Refused unless the offer's EIP-712 name and version are the token's."""
+    """Raises Refused unless the offer's EIP-712 name and version equal those of the token."""
     for member, reason in (("name", NAME), ("version", VERSION)):
         value = offer.extra.get(member)
         if not isinstance(value, str):
@@ -117,9 +117,9 @@ def check_domain(token: Any, offer: Requirements) -> None:
 
 
 def check_types(offer: Requirements, texts: Sequence[str], numbers: Sequence[str] = ()) -> None:
-    """Raises :class:`Malformed` if a member of ``extra`` has another type. Members may be absent.
+    """Raises :class:`Malformed` if a member of ``extra`` has a wrong type.
 
-    Numbers may also be text of decimal digits.
+    Members may be absent. Numbers may also be text of decimal digits.
     """
     extra = {name: value for name, value in offer.extra.items() if value is not None}
     try:

@@ -1,4 +1,4 @@
-"""The x402 scheme ``exact`` with EIP-3009: one TRANSFER of the exact amount."""
+"""The x402 scheme ``exact`` with EIP-3009: a TRANSFER authorization of the exact amount."""
 
 from typing import Final
 

@@ -41,7 +41,7 @@ BAZAAR: Final = "bazaar"  # the extension with which a resource asks to be liste
 
 
 class Engine(Protocol):
-    """Verifies and settles payments: a `Facilitator`, or a `RemoteFacilitator` over HTTP."""
+    """Verifies and settles payments. `Facilitator` and `RemoteFacilitator` implement it."""
 
     async def verify(self, payment: Payment, offer: Requirements) -> Verified:
         """Checks whether the payment would succeed now. Raises Malformed or Unavailable."""
@@ -51,7 +51,7 @@ class Engine(Protocol):
         """Collects the payment once. Raises Malformed or Unavailable.
 
         ``claim`` is a random key of the caller. A caller that repeats the settlement with the same
-        key gets the same result. All others get ``duplicate_settlement``.
+        key gets the same result. All other callers get ``duplicate_settlement``.
         """
         ...
 
@@ -162,8 +162,8 @@ class Facilitator(AsyncClosing):
     ) -> Settled:
         """Returns the result of a payment that earlier settings accepted.
 
-        A facilitator that was restarted without the payment's token, recipient, scheme or operator
-        still has its transaction in the store. Raises ``refusal`` for any other payment.
+        After a restart without the payment's token, recipient, scheme or operator, the store still
+        has the payment's transaction. Raises ``refusal`` for any other payment.
         """
         settler = self.settlers.get(offer.chain_id)
         found = None if settler is None else await settler.recorded(payment, offer)
@@ -179,7 +179,8 @@ class Facilitator(AsyncClosing):
     async def _check_unrecorded(self, payment: Payment, offer: Requirements) -> None:
         """Raises Refused if a payment that these settings refuse was sent under earlier settings.
 
-        After any other reason its payer would sign again. Its chain need not be served any more.
+        For any other reason the payer would sign again. Also covers chains that are no longer
+        served.
         """
         for settler in self.settlers.values():
             if await settler.was_sent(payment, offer):
@@ -191,7 +192,7 @@ class Facilitator(AsyncClosing):
                 raise Refused(reasons.NONCE_USED, text)
 
     def fault_of(self, offer: Requirements) -> str | None:
-        """Returns why no payment for an offer can be accepted; None if one can."""
+        """Returns why the facilitator accepts no payment for an offer; None if it accepts one."""
         settler = self.settlers.get(offer.chain_id)
         if settler is None:
             served = ", ".join(map(str, self.settlers)) or "none"

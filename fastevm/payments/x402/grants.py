@@ -1,4 +1,4 @@
-"""Grants: bind a payment to one request, and keep its answer.
+"""Grants bind a payment to one request and keep the answer.
 
 The chain shows that a payment happened, but not for which request. A grant binds the payment to the
 first request that presented it with a valid signature. One process holds a grant: it runs the
@@ -63,12 +63,13 @@ class Grant(Struct, frozen=True, kw_only=True):
     """A payment and its request.
 
     ``key`` identifies the payment, ``request`` is a hash of the request. ``payload`` is a hash of
-    the signed payload, ``secret`` a hash of the payload and the payment's secret id: each can prove
-    that a caller is the payer (see `purchase`). ``claim`` is the random key for `Engine.settle`.
-    ``holder`` is the id of the paywall that works on the grant, or empty; ``since`` is when the
-    paywall last stored or renewed the grant. ``proved`` is when the newest answered challenge was
-    made, in Unix milliseconds. ``receipt`` is the value of the payment response header. ``offer``
-    is the offer that the payer accepted: it counts for this payment, whatever the sale costs later.
+    the signed payload, ``secret`` a hash of the payload and the payment's secret id: each of these
+    hashes can prove that a caller is the payer (see `purchase`). ``claim`` is the random key for
+    `Engine.settle`. ``holder`` is the id of the paywall that works on the grant, or empty;
+    ``since`` is when the paywall last stored or renewed the grant. ``proved`` is when the newest
+    answered challenge was made, in Unix milliseconds. ``receipt`` is the value of the payment
+    response header. ``offer`` is the offer that the payer accepted. It applies to this payment even
+    if the price of the sale changes later.
     """
 
     key: str
@@ -117,19 +118,19 @@ class Grants(Protocol):
 
 
 class GrantsFull(Unavailable):
-    """The store of grants is full. Nothing was charged, and the answer is status 503."""
+    """The store of grants is full. Nothing was charged. The paywall answers with status 503."""
 
 
 @checked
 class MemoryGrants:
     """Grants in the memory of one process. After a restart a paid answer cannot be sent again.
 
-    Several processes of a server, such as workers, need `FileGrants`: with grants of its own, each
-    process answers 409 to the payments of the others.
+    Several processes of a server, such as workers, need `FileGrants`: otherwise each process
+    answers 409 to payments that another process accepted.
 
-    Above ``most`` grants, the oldest grants whose answer was sent are deleted; above ``most_bytes``
-    of answers, the oldest answers that were sent. Other grants stay until they expire. If they fill
-    the memory, new payments are refused.
+    Above ``most`` grants, the oldest answered grants are deleted. Above ``most_bytes`` of answers,
+    the oldest sent answers are deleted. Grants without a sent answer stay until they expire. If
+    they fill the memory, new payments are refused.
     """
 
     def __init__(
@@ -206,9 +207,10 @@ class MemoryGrants:
         self._bytes -= 0 if known is None else _length(known)
 
     def _check_room(self) -> None:
-        """Deletes expired grants, or the oldest grants whose answer was sent if none has expired.
+        """Deletes expired grants or, if none has expired, the oldest answered grants.
 
-        Of the latter, deletes about a tenth of ``most``. Raises GrantsFull if the store stays full.
+        Deletes answered grants up to about a tenth of ``most``. Raises GrantsFull if the store
+        stays full.
         """
         if len(self._grants) >= self.most:
             now = self._clock()
@@ -271,7 +273,7 @@ class FileGrants:
 
     @contextmanager
     def _open(self) -> Iterator[Connection]:
-        """A connection; what it writes is committed when the block ends without an error."""
+        """Yields a connection. Commits the writes if the ``with`` block ends without an error."""
         try:
             with (
                 store_errors(self.path),
@@ -367,7 +369,7 @@ def _replaceable(known: Grant, holder: str, proved: int | None) -> bool:
 
 
 def without_long_copy(grant: Grant, now: float) -> Grant:
-    """Returns the grant; removes a long answer ``LONG_COPY_SECONDS`` after it was sent."""
+    """Returns the grant; without a long answer that was sent ``LONG_COPY_SECONDS`` ago."""
     long = grant.phase is Phase.GIVEN and _length(grant) > LONGEST_COPY
     return replace(grant, reply=None) if long and grant.since <= now - LONG_COPY_SECONDS else grant
 
@@ -389,13 +391,13 @@ def _row(grant: Grant) -> tuple[object, ...]:
 
 
 class PaymentLocks:
-    """Locks by payment, within a process."""
+    """Locks each payment within a process."""
 
     def __init__(self) -> None:
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
 
     def held(self, key: str) -> bool:
-        """Whether somebody holds the lock of a payment."""
+        """Whether the lock of a payment is held."""
         return key in self._locks
 
     async def acquire(self, key: str) -> None:

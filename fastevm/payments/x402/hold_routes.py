@@ -39,7 +39,7 @@ Work = Callable[[ChainSettler, Order, Json], Awaitable[Movement]]
 
 
 class HoldRoutes:
-    """The routes for holds. They do not check the bearer token: `http.application` does."""
+    """The routes for holds. `http.application` checks the bearer token."""
 
     def __init__(self, facilitator: Facilitator) -> None:
         self.facilitator = facilitator
@@ -65,7 +65,7 @@ class HoldRoutes:
         return web.json_response({"holds": found[:PAGE]})
 
     async def one(self, request: web.Request) -> web.Response:
-        """Returns a hold with the escrow's state and its movements."""
+        """Returns a hold with the payment state in the escrow and the movements."""
         try:
             settler, order = await self._find(request.match_info["id"])
             hold = await settler.holds.hold(order.id)
@@ -161,8 +161,8 @@ def _movement(movement: Movement) -> Json:
 def _refused(error: PaymentError) -> web.Response:
     """Returns the answer to an error.
 
-    Status 400: the request is invalid; 404: there is no such hold; 503: the node does not answer;
-    409: any other refusal.
+    Status 400 stands for an invalid request, 404 for an unknown hold, 503 for a node that does not
+    answer, 409 for any other refusal.
     """
     status = 409
     if isinstance(error, UnknownOrder):

@@ -49,7 +49,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @checked
 def application(facilitator: Facilitator, token: str | None = None) -> web.Application:
-    """Returns the web application. ``token``: the bearer token that callers must send, if any.
+    """Returns the web application. ``token`` is the bearer token that callers must send, if any.
 
     Raises InvalidTerms for a token that is empty or that no header can contain.
     """
@@ -73,9 +73,9 @@ def application(facilitator: Facilitator, token: str | None = None) -> web.Appli
 
 
 def check_token(token: str, name: str = "token") -> None:
-    """Raises InvalidTerms, whose text does not show the token, unless it is one ASCII word.
+    """Raises InvalidTerms unless the token is one ASCII word. The text does not show the token.
 
-    ``name`` is the argument or variable that the text names.
+    The text contains ``name``, the name of the argument or variable.
     """
     if not token:
         raise InvalidTerms(f"{name} is empty, so anybody could send it")

@@ -42,7 +42,7 @@ _HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 class Malformed(PaymentError):
-    """The message is not valid x402: answered with status 400, never 402."""
+    """The message is not valid x402. The answer has status 400, never 402."""
 
 
 def strict_json(text: str | bytes) -> Any:
@@ -103,7 +103,10 @@ class Resource(Struct, frozen=True, kw_only=True):
 
 @checked
 class Requirements(Struct, frozen=True, kw_only=True):
-    """An offer: ``amount`` units of ``asset`` to ``pay_to``, within ``max_timeout`` seconds."""
+    """An offer to accept ``amount`` units of ``asset``, paid to ``pay_to``.
+
+    The payment must be made within ``max_timeout`` seconds.
+    """
 
     scheme: str
     chain_id: int
@@ -184,7 +187,7 @@ class Requirements(Struct, frozen=True, kw_only=True):
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payment:
-    """A payment as the payer sends it. ``accepted``: the chosen offer, in version 2 only.
+    """A payment as the payer sends it. ``accepted`` is the chosen offer; version 1 has none.
 
     ``payload`` is parsed strictly and normalised. So a payment has the same payload however the
     payer encoded it, and facilitators receive only members that were parsed. ``payer`` (20 bytes)
@@ -240,7 +243,7 @@ class Payment:
         """Whether the payer chose this offer.
 
         A payment of version 2 repeats the offer. All members must be equal; only ``extra`` may have
-        more members than that of the offer. A payment of version 1 has only scheme and network.
+        additional members. A payment of version 1 has only scheme and network.
         """
         if (self.scheme, self.chain_id) != (offered.scheme, offered.chain_id):
             return False
@@ -281,10 +284,10 @@ FINAL: Final = "final"  # member of a failed /settle: no money moved, and none w
 
 
 class Settled(Struct, frozen=True, kw_only=True):
-    """The answer to /settle. ``settlement_pending`` is no failure: the result is not known yet.
+    """The answer to /settle.
 
-    ``final``: for a failure, whether it is certain that neither this request nor an earlier one
-    moved money.
+    The reason ``settlement_pending`` means that the result is not known yet. ``final`` is true for
+    a failure if it is certain that neither this request nor an earlier request moved money.
     """
 
     chain_id: int
@@ -342,7 +345,7 @@ def payment_required(
 
 
 def as_object(value: Any, name: str) -> Json:
-    """Returns a JSON object. Raises :class:`Malformed` for anything else."""
+    """Returns ``value`` if it is a JSON object. Raises :class:`Malformed` otherwise."""
     if not isinstance(value, dict):
         raise Malformed(f"{name}: expected an object")
     return value
@@ -367,7 +370,7 @@ def as_number(members: Mapping[str, Any], name: str) -> int:
 
 
 def as_bytes(members: Mapping[str, Any], name: str, length: int | None = None) -> bytes:
-    """Returns the bytes of a member: 0x and two ASCII hex digits a byte. Raises Malformed."""
+    """Returns the bytes of a member that has 0x and two hex digits a byte. Raises Malformed."""
     text = as_text(members, name)
     if _HEX.fullmatch(text) is None:
         raise Malformed(f"{name}: expected 0x and two hex digits for each byte")

@@ -39,5 +39,5 @@ def chain_of(network: str) -> int | None:
 
 
 def shown(chain_id: int, version: int) -> str:
-    """Returns the network name in the given version; CAIP-2 if version 1 has no name."""
+    """Returns the network name in the given version. Version 1 uses CAIP-2 if it has no name."""
     return V1_NAMES.get(chain_id, caip2(chain_id)) if version == 1 else caip2(chain_id)

@@ -4,8 +4,8 @@
     async with aiohttp.ClientSession() as session:
         answer = await payer.get(session, "https://api.example/weather")
 
-A payer pays only in assets that have a limit in ``most``. It presents the same payment until the
-result is known: signing again could pay twice. If the server offers the extension
+A payer pays only in assets that have a limit in ``most``. The payer presents the same payment until
+the result is known, because a second signature could pay twice. If the server offers the extension
 ``payment-identifier``, the payment gets a secret id. With this id the payer can request a lost
 answer again.
 """
@@ -60,17 +60,18 @@ class NothingToPay(PaymentError):
 
 @hiding("value")
 class Presented(NamedTuple):
-    """A payment as a header. Its repr hides the value, which may contain the payment's secret."""
+    """A payment as a header. The repr hides the value, because it may contain a secret."""
 
     name: str
     value: str
 
 
 class PaymentPending(PaymentError):
-    """The result of a payment is not known yet. The money may have moved, so do not sign another.
+    """The result of a payment is not known yet. Do not sign another payment.
 
-    Continue later with ``payer.get(session, error.url, error.presented)``. ``answer`` is the last
-    answer of the server, or None if the connection failed.
+    The money may have moved. Continue later with ``payer.get(session, error.url,
+    error.presented)``. ``answer`` is the last answer of the server, or None if the connection
+    failed.
     """
 
     def __init__(self, url: str, presented: Presented, answer: Reply | None) -> None:
@@ -81,7 +82,7 @@ class PaymentPending(PaymentError):
 
 @checked
 class Payer:
-    """Pays with a key. ``most``: maximum units of one payment, by asset."""
+    """Pays with a private key. ``most`` maps assets to the maximum units of one payment."""
 
     __slots__ = ("_clock", "_key", "address", "most")
 
@@ -162,7 +163,7 @@ class Payer:
         return self._signed(Authorization(domain, terms, Kind.TRANSFER))
 
     def _hold(self, offer: Requirements, domain: Domain) -> Json:
-        """Signs an authorization to the escrow's collector; its nonce is the hash of the terms."""
+        """Signs an authorization to the escrow's collector. The nonce is the hash of the terms."""
         extra, expires = offer.extra, int(self._clock()) + offer.max_timeout
         deployment = V1_0 if extra.get("authCaptureEscrow") == V1_0.escrow else V1_1
         info = PaymentInfo(
@@ -200,8 +201,8 @@ class Payer:
     def prove(self, body: bytes, url: str) -> Presented | None:
         """Returns the header that answers the challenge of a 409; None if there is no challenge.
 
-        Send it together with the payment. Raises Malformed if the challenge is for another URL, or
-        no challenge that a payer can answer.
+        Send the header together with the payment. Raises Malformed if the challenge is for another
+        URL, or if a payer cannot answer the challenge.
         """
         extensions = as_object(strict_json(body), "body").get("extensions")
         if not isinstance(extensions, dict) or SIGN_IN not in extensions:
@@ -214,10 +215,11 @@ class Payer:
         """Returns the answer to a GET; pays if the server requires it.
 
         Redirects are followed until a server asks for a payment. The payment goes only to the URL
-        that asked for it: a later redirect is returned, so that no other server gets the payment.
-        ``presented``: a payment of an earlier call, to continue with. Raises PaymentPending if the
-        result is still unknown after ``ATTEMPTS`` presentations, after another error of the server
-        (status 500 or above), and for a 409 whose challenge this payer cannot answer.
+        that asked for it: a later redirect is not followed but returned, so that no other server
+        gets the payment. ``presented`` is a payment of an earlier call, to continue with. Raises
+        PaymentPending if the result is still unknown after ``ATTEMPTS`` presentations, after
+        another error of the server (status 500 or above), and for a 409 whose challenge this payer
+        cannot answer.
         """
         if presented is None:
             first, url = await _get(session, url, {}, redirects=True)

@@ -2,9 +2,9 @@
 
     paywall = Paywall(engine, {"GET /weather": Sale([requirements], description="The weather")})
 
-A request without payment gets a 402 that clients of both x402 versions understand. With a payment
-it gets the answer once the payment is settled. If the result of the payment is not known yet it
-gets a 503, never a 402: after a 402 the payer would sign again and pay twice.
+A request without payment gets a 402 that clients of both x402 versions understand. A request with a
+payment gets the answer once the payment is settled. If the result of the payment is not known yet,
+the request gets a 503, never a 402: after a 402 the payer would sign again and pay twice.
 """
 
 import asyncio
@@ -118,13 +118,13 @@ class Paywall:
     """Charges for routes. ``routes`` maps ``"GET /path"`` or ``"/prefix/*"`` to a sale.
 
     The first route that matches counts. A path that frameworks may read in several ways, such as
-    ``/cheap/../report``, gets 400 if they lead to different prices. Every request target that is
-    not a path gets 400, also of free routes: ``weather``, ``*``, and ``http://host/weather`` if the
-    server shows that form. Of a sold path, WebSockets and all other upgrades are refused (403),
-    except to ``h2c``, which is the same request over HTTP/2. So are repeated headers that have one
-    value, such as Host (400). An application may accept several spellings of a value
-    (``/reports/07`` for the integer 7): sell a parameterised route as a whole (``/reports/*``), not
-    single values of it.
+    ``/cheap/../report``, gets 400 if the readings have different prices. Every request target that
+    is not a path gets 400, also of free routes: ``weather``, ``*``, and ``http://host/weather`` if
+    the server shows that form. On a sold path, the paywall refuses WebSockets and all other
+    upgrades (403), except to ``h2c``, which is the same request over HTTP/2. It also refuses a
+    repeated header that may have only one value, such as Host (400). An application may accept
+    several spellings of a value (``/reports/07`` for the integer 7): sell a parameterised route as
+    a whole (``/reports/*``), not single values of it.
 
     A route without a method sells all methods. If a route names a method, the other standard
     methods of its path are free. An unknown method is refused with 405, because many frameworks
@@ -135,13 +135,13 @@ class Paywall:
     unpaid: the paywall then answers preflights itself, without CORS headers. To sell such a route
     to web pages, put the CORS layer in front of the paywall.
 
-    Raises InvalidTerms for a route that no request has, and for an offer that nobody can pay, such
-    as one of a chain or token that ``engine`` does not serve. The offers of a price function are
-    compared when it returns them.
+    Raises InvalidTerms for a route that no request can match, and for an offer that nobody can pay,
+    such as an offer for a chain or token that ``engine`` does not serve. The offers of a price
+    function are checked when the function returns them.
 
-    ``resource_url``: the server's public address, such as ``https://api.example``; by default it is
-    taken from the request. ``longest_request``: limit of a request's body in bytes; a longer body
-    gets 413.
+    ``resource_url`` is the server's public address, such as ``https://api.example``. By default it
+    is taken from the request. ``longest_request`` limits the body of a request, in bytes. A longer
+    body gets 413.
     """
 
     def __init__(
@@ -163,9 +163,9 @@ class Paywall:
         self._renewal = Renewal(self.grants)
 
     def _check_served(self, offer: Requirements, name: str) -> None:
-        """Raises InvalidTerms if the engine accepts no payment for an offer, as far as it says.
+        """Raises InvalidTerms if the engine reports that it accepts no payment for an offer.
 
-        A remote facilitator is not asked: the server may start before it.
+        Does not ask a remote facilitator, because the server may start before the facilitator.
         """
         schemes = getattr(self.engine, "schemes", SCHEMES)
         if offer.scheme not in schemes:
@@ -205,7 +205,7 @@ class Paywall:
         return found
 
     def _sold(self, request: Request) -> Iterator[tuple[str, Price]]:
-        """Yields method and price of every route that matches the path in one of its forms."""
+        """Yields method and price of every route that matches one of the readings of the path."""
         forms = set[str]().union(*_spellings(request))
         for method, pattern, price in self._routes:
             if any(map(pattern.matches, forms)):
@@ -276,7 +276,7 @@ class Paywall:
             return later({"error": reasons.SETTLE_ERROR})
 
     async def _priced(self, price: Callable[[Request], Awaitable[Sale]], request: Request) -> Sale:
-        """Returns the sale that a price function chose. Raises InvalidTerms as the constructor."""
+        """Returns the sale that a price function chose. Raises InvalidTerms if it is invalid."""
         sale = await price(request)
         for offer in sale.offers:
             self._check_served(offer, "the sale of a price function")
@@ -299,10 +299,11 @@ class Paywall:
         return next((offer for offer in given if payment.chooses(offer)), None)
 
     async def _not_offered(self, request: Request, sale: Sale, payment: Payment) -> Reply:
-        """Returns the 402 for a payment that chooses none of the offers, or a 409 if it was made.
+        """Returns the 402 for a payment that matches no offer, or a 409 if it was already made.
 
-        A payment of an earlier offer whose grant is lost may be in the facilitator's store. After
-        a 402 its payer would pay twice. A payment of version 1 does not show its offer.
+        If the grant of a payment for an earlier offer is lost, the payment may still be in the
+        facilitator's store. After a 402 the payer would pay twice. A payment of version 1 does not
+        show its offer.
         """
         message = "the payment chooses none of the offers: take one of them unchanged"
         if payment.accepted is not None:
@@ -362,7 +363,8 @@ class Paywall:
         """Returns the 402 that asks for a payment.
 
         Its body is the offer in version 1. If version 1 has no name for the chain, or cannot
-        express the offer, the body says where the offer is. ``message``: why a payment was refused.
+        express the offer, the body says where the offer is. ``message`` says why a payment was
+        refused.
         """
         url = self.url_of(request)
         resource = Resource(url=url, description=sale.description, mime_type=sale.mime_type)
@@ -396,11 +398,11 @@ def _payment_of(request: Request) -> Payment | None:
 
 
 def _spellings(request: Request) -> set[frozenset[str]]:
-    """Returns the readings of a request's path: the paths that an application may take it for.
+    """Returns the readings of a request's path.
 
-    Frameworks ignore a line feed at the end (``$`` of a regular expression matches before it),
-    double slashes, and a missing slash at the start. Those that serve files also follow ``.`` and
-    ``..``. Each reading is a set of paths: with and without the prefixes of mounted applications.
+    A reading is a set of paths, with and without the prefixes of mounted applications. Frameworks
+    ignore a line feed at the end (``$`` of a regular expression matches before it), double slashes,
+    and a missing slash at the start. Frameworks that serve files also follow ``.`` and ``..``.
     """
     paths = []
     for read in {request.path, request.repaired or request.path}:
@@ -425,7 +427,7 @@ def _collapsed(path: str) -> str:
 
 
 def _keeps_http(upgrade: str | None) -> bool:
-    """Whether a request asks for no other protocol than HTTP; ``upgrade``: its Upgrade header.
+    """Whether a request with this Upgrade header asks for no other protocol than HTTP.
 
     Clients such as Java's HttpClient offer ``h2c`` with ordinary requests. Servers ignore the offer
     (RFC 9113 has withdrawn it), or answer the same request over HTTP/2.
@@ -434,15 +436,15 @@ def _keeps_http(upgrade: str | None) -> bool:
 
 
 def _is_preflight(request: Request) -> bool:
-    """Whether this is a CORS preflight. Browsers send it themselves and cannot pay for it."""
+    """Whether the request is a CORS preflight. Browsers cannot add a payment to a preflight."""
     return request.method == "OPTIONS" and "access-control-request-method" in request.headers
 
 
 def _pattern(route: str) -> tuple[str, "_PathPattern"]:
     """Returns method and path pattern of ``"GET /path"``, ``"/path"`` or ``"/prefix/*"``.
 
-    The method may be written in lower case here. A mistyped one is refused: it would leave the
-    intended method of its path free.
+    The method may be written in lower case here. A mistyped method is refused, because it would
+    leave the intended method of the path free.
     """
     method, _, path = route.rpartition(" ")
     if not path.startswith("/"):
@@ -462,11 +464,11 @@ def _pattern(route: str) -> tuple[str, "_PathPattern"]:
 
 
 class _PathPattern:
-    """A path in which each ``*`` stands for any text, also none and with slashes.
+    """A path in which each ``*`` stands for any text, which may be empty and contain slashes.
 
     A path may end in one slash more than the pattern. Matching takes linear time, however many
-    ``*`` the pattern has: each part between two of them is searched once, after the part before
-    it. The first occurrence is always the right one, because it leaves the most text to the rest.
+    ``*`` the pattern has: each part between two ``*`` is searched once, after the previous part.
+    The first occurrence is always right, because it leaves the most text for the later parts.
     """
 
     def __init__(self, path: str) -> None:

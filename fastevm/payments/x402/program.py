@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _token() -> str | None:
-    """Returns the bearer token, None if it is not set. Raises InvalidTerms if it is not usable."""
+    """Returns the bearer token, None if no token is set. Raises InvalidTerms for a bad token."""
     token = os.environ.get(TOKEN_VARIABLE)
     if token is not None:
         check_token(token, TOKEN_VARIABLE)
@@ -96,7 +96,7 @@ def _token() -> str | None:
 def _rules(arguments: argparse.Namespace, *, guarded: bool) -> Rules:
     """Returns the rules. Raises InvalidTerms for a public facilitator without restrictions.
 
-    ``guarded``: whether callers must send a token.
+    If ``guarded``, callers must send a token.
     """
     recipients = None
     if arguments.pay_to is not None:

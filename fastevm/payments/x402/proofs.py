@@ -84,7 +84,7 @@ def id_of(payment: Payment) -> str:
 
 
 def payload_digest(payment: Payment) -> str:
-    """Returns the SHA-256 of the signed payload, including its signature."""
+    """Returns the SHA-256 of the signed payload, including the signature."""
     members = [payment.version, payment.scheme, payment.chain_id, dict(payment.payload)]
     return hashlib.sha256(json.dumps(members, sort_keys=True).encode()).hexdigest()
 
@@ -119,9 +119,9 @@ def challenge(secret: str, payment: Payment, url: str, now_ms: int) -> Json:
 
 
 def answered(header: str, secret: str, payment: Payment, url: str, now_ms: int) -> int | None:
-    """Returns when the challenge was made, in Unix milliseconds, if the payer has signed it.
+    """Returns the time of the challenge, in Unix milliseconds, if the payer has signed it.
 
-    Returns None if the answer is of another signer, request or payment, or comes too late.
+    Returns None if the answer belongs to another signer, request or payment, or comes too late.
     """
     try:
         members = decode_header(header)
@@ -204,7 +204,7 @@ def _info(nonce: str, payment: Payment, url: str, made_ms: int) -> Json:
 
 
 def split_address(url: str) -> tuple[str, str]:
-    """Returns host with port, and path with query. Takes any text, also an invalid Host header."""
+    """Returns host with port, and path with query. Accepts invalid Host headers too."""
     host, slash, path = url.partition("://")[2].partition("/")
     return host, slash + path
 

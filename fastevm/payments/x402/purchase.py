@@ -1,11 +1,11 @@
-"""One request with a payment: verify, run the handler, settle, and answer once.
+"""Answers a request with a payment: verifies, runs the handler, settles, and answers once.
 
 The first request that presents a payment needs a valid signature. Its grant binds the payment to
 this request. A later request with the payment gets an answer only if it comes from the payer:
 
-- Before the settlement starts, the same signature proves that, because only the payer, this server
-  and its facilitator have it.
-- Afterwards the payment's secret id proves it, or a signed challenge (see `proofs`).
+- Before the settlement starts, the same signature proves this, because only the payer, this server
+  and its facilitator have the signature.
+- Afterwards the payment's secret id or a signed challenge proves this (see `proofs`).
 
 All other callers get a 409 and change nothing.
 """
@@ -72,12 +72,13 @@ Run = Callable[[], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as the paywall needs it. ``headers``: see `joined`.
+    """The parts of a request that the paywall needs. `joined` returns ``headers``.
 
-    ``root``: the prefix of the path that the application does not see, because it is mounted there
-    or a proxy removed the prefix. ``mounts``: other such prefixes. ``repaired``: the path with its
-    broken percent-encodings repaired, as some servers decode it; empty if none is broken.
-    ``target``: the request target as it was sent, if the server shows it, else empty.
+    ``root`` is a prefix of the path that the application does not see, because the application is
+    mounted there or a proxy removed the prefix. ``mounts`` are other such prefixes. ``repaired`` is
+    the path with its broken percent-encodings repaired, as some servers decode it; it is empty if
+    none is broken. ``target`` is the request target as it was sent, empty if the server does not
+    show it.
     """
 
     method: str
@@ -94,7 +95,7 @@ class Request:
 def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Returns headers with names in lower case. Values of a repeated header are joined by commas.
 
-    So no value is lost: frameworks differ in which of several values they read.
+    So no value is lost: some frameworks read the first of several values, some the last.
     """
     found = dict[str, str]()
     for name, value in headers:
@@ -110,8 +111,9 @@ def quoted(path: str) -> str:
 
 @hiding("url", "holder")
 class Purchase(Struct):
-    """A request with a payment. ``url`` is its public address, ``holder`` the id of the paywall.
+    """A request with a payment.
 
+    ``url`` is the public address of the request, ``holder`` the id of the paywall.
     ``required(reason, message, receipt)`` returns the 402. The caller must hold the lock of ``key``
     while `answer` runs.
     """
@@ -191,7 +193,8 @@ class Purchase(Struct):
     def _proof(self, grant: Grant) -> int | None:
         """Returns the new value of ``grant.proved`` if the caller is the payer, else None.
 
-        A challenge must be newer than the last one that was answered. So each works only once.
+        A challenge must be newer than the last answered challenge. So each challenge works only
+        once.
         """
         secret = proofs.secret_digest(self.payment)
         if secret and compare_digest(secret, grant.secret):
@@ -235,7 +238,7 @@ class Purchase(Struct):
             raise
 
     async def _sell(self, grant: Grant, run: Run) -> Reply:
-        """Settles and runs the handler, in the order that the sale asks for."""
+        """Settles and runs the handler, in the order that the sale defines."""
         reply, again = grant.reply, grant.phase is Phase.SETTLING
         if grant.phase is Phase.BEGUN:
             if reply is None and not self.upfront:
@@ -269,7 +272,7 @@ class Purchase(Struct):
         return sendable(await run(), self.request.method)
 
     async def _settled(self, grant: Grant) -> Settled:
-        """Settles; continues even if the client disconnects."""
+        """Settles the payment, even if the client disconnects meanwhile."""
         task = asyncio.ensure_future(self.engine.settle(self.payment, self.offer, grant.claim))
         return await asyncio.shield(task)
 
@@ -290,7 +293,7 @@ class Purchase(Struct):
         return self._refused(reason, settled.message, receipts)
 
     async def _keep(self, grant: Grant, **changes: Any) -> Grant:
-        """Stores a changed grant. Raises _Lost if another process has taken it over."""
+        """Stores a changed grant. Raises _Lost if another process has taken over the grant."""
         changed = replace(grant, since=time.time(), **changes)
         if not await to_thread(self.grants.put, changed, self.holder):
             log.warning("another process took over a payment: this one was stopped for too long")

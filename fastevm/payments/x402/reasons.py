@@ -72,7 +72,7 @@ _BY_CAUSE: Final[dict[Reason, str]] = {
 
 
 class Refused(PaymentError):
-    """The payment is invalid: ``reason`` is x402's identifier, ``detail`` a text for people."""
+    """The payment is invalid. ``reason`` is x402's identifier, ``detail`` a text for people."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -80,7 +80,7 @@ class Refused(PaymentError):
 
 
 class Unavailable(PaymentError):
-    """The facilitator cannot answer now, and the result is unknown: status 503, never 402."""
+    """The facilitator cannot answer now. The result is unknown, so the status is 503, never 402."""
 
 
 def of_cause(cause: Reason, otherwise: str = SIMULATION) -> str:
@@ -89,9 +89,9 @@ def of_cause(cause: Reason, otherwise: str = SIMULATION) -> str:
 
 
 def moved_nothing(reason: str, transaction: str) -> bool:
-    """Whether it is certain that a failed settlement moved no money, and never will.
+    """Whether a failed settlement certainly moved no money and never will.
 
-    Only then may the payer sign again. It is not certain if the facilitator stopped waiting or
+    Only then may the payer sign again. This is not certain if the facilitator stopped waiting or
     names a transaction: somebody else may have submitted the payer's authorization.
     """
     if transaction or any(word in reason for word in _AFTER):

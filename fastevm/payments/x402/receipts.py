@@ -1,4 +1,4 @@
-"""Waits for receipts: one batch asks for the receipts of all waiters."""
+"""Waits for receipts. One batch asks for the receipts of all pending transactions."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ Receipt = dict[str, Any]
 
 
 class Receipts:
-    """Receipts of pending transactions."""
+    """Polls for the receipts of pending transactions."""
 
     def __init__(self, node: NodeClient) -> None:
         self.node = node
@@ -50,7 +50,7 @@ class Receipts:
                 del self._wanted[tx_hash]
 
     async def _ask(self) -> None:
-        """Polls as long as anybody waits."""
+        """Polls while at least one caller waits."""
         while self._wanted:
             hashes = list(self._wanted)
             asked: list[Call] = [("eth_getTransactionReceipt", [tx_hash]) for tx_hash in hashes]

@@ -1,4 +1,4 @@
-"""A client of a facilitator over HTTP: the engine of a server that has no key of its own."""
+"""A client of a facilitator over HTTP. A server without a key uses it as the engine."""
 
 import asyncio
 import json
@@ -41,13 +41,13 @@ SCHEMES_OF_TOKENS: Final = ("basic", "bearer")  # of Authorization, in lower cas
 class RemoteFacilitator:
     """Calls a facilitator of any vendor. Sends ``headers``, such as ``Authorization``, each time.
 
-    Raises InvalidTerms for a header that is empty, an Authorization without its token included, or
-    that a request cannot contain.
+    Raises InvalidTerms for a header that is empty or that a request cannot contain, and for an
+    Authorization header without a token.
 
-    A settlement without a clear answer is pending, not failed. So is a failure that a facilitator
-    may report after it has sent a transaction, unless the answer says that the failure is final. A
-    failure found before sending is `Settled.final` only if the answer says so: an earlier request
-    may have sent the payment.
+    A settlement without a clear answer is pending, not failed. A failure is pending too if a
+    facilitator may report it after sending a transaction, unless the answer says that the failure
+    is final. A failure found before sending is `Settled.final` only if the answer says so: an
+    earlier request may have sent the payment.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
@@ -80,9 +80,10 @@ class RemoteFacilitator:
         return Verified(payer=_text(members.get("payer")), reason=reason, message=message)
 
     async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
-        """Collects the payment; pending if the answer does not say what happened.
+        """Collects the payment. The result is pending if the answer does not say what happened.
 
-        ``claim`` is sent as ``Idempotency-Key``; facilitators that do not know it ignore it.
+        ``claim`` is sent as ``Idempotency-Key``; facilitators that do not know this header ignore
+        it.
         """
         more = {"Idempotency-Key": claim} if claim else {}
         try:
@@ -149,7 +150,7 @@ class RemoteFacilitator:
 
 
 def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Returns a copy. Raises InvalidTerms, whose text shows no value, as values may be tokens."""
+    """Returns a copy. Raises InvalidTerms; its text shows no values, because they may be tokens."""
     for name, value in headers.items():
         if is_bad_header(name, value):
             text = "expected a name and printable latin-1 text, as a header can contain them"
@@ -160,7 +161,7 @@ def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _body_of(answer: aiohttp.ClientResponse) -> bytes:
-    """Returns the body. Raises Malformed above ``LONGEST_BODY`` bytes."""
+    """Returns the body. Raises Malformed if it exceeds ``LONGEST_BODY`` bytes."""
     parts, length = [], 0
     async for part in answer.content.iter_any():
         length += len(part)

@@ -1,4 +1,4 @@
-"""Renews grants, so that other processes see that this one still works on a payment.
+"""Renews grants, so that other processes see that this process still works on a payment.
 
 A thread renews them, because a handler may block the event loop.
 """
@@ -48,7 +48,7 @@ class Renewal:
                 self._held.pop(key, None)
 
     def _run(self) -> None:
-        """Renews until nothing is held."""
+        """Renews the held grants until this process holds none."""
         while True:
             time.sleep(EVERY_SECONDS)
             with self._lock:

@@ -107,7 +107,8 @@ def _body(environ: Environ, reader: BodyReader) -> bytes:
     """Returns the complete body. Raises `BadBody`.
 
     Without Content-Length, the end of the body is known only if the server terminates its input
-    (``wsgi.input_terminated``). Servers that do not, such as wsgiref, do not decode chunked bodies.
+    (``wsgi.input_terminated``). A server that does not terminate the input, such as wsgiref, does
+    not decode chunked bodies either.
     """
     chunked = "HTTP_TRANSFER_ENCODING" in environ
     if reader.length is None and not environ.get("wsgi.input_terminated"):
