@@ -262,7 +262,7 @@ error BaseTime_InvalidTimestampMillisPart();
 
 
 def _interface(text: str) -> ContractType:
-    """Returns the contract type of declarations that end with semicolons."""
+    """Returns the contract type for declarations that end with semicolons."""
     found = (" ".join(part.split()) for part in text.split(";"))
     return contract([declaration for declaration in found if declaration])
 

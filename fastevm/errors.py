@@ -1,6 +1,7 @@
-"""The public exceptions: input that cannot be executed, failures of files or endpoints.
+"""The public exceptions: input that cannot be executed, and failures of files or endpoints.
 
-A revert or a halt inside the EVM is part of the result; only ``check`` of a result raises it.
+A revert or a halt inside the EVM is part of the result. Only the method ``check`` of a result
+raises it as an exception.
 """
 
 from pathlib import Path
@@ -12,9 +13,9 @@ from fastevm.core.primitives.safe_text import UNSAFE_IN_LINES
 def error_text(error: BaseException) -> str:
     """Returns the message of an error for users, without the number of an OSError.
 
-    ``none.json: no such file or directory``, not ``[Errno 2] No such file ...: 'none.json'``.
-    Returns the class name of an error without a message. Escapes what controls a terminal, such as
-    in names of files.
+    For example, ``none.json: no such file or directory`` instead of ``[Errno 2] No such file ...:
+    'none.json'``. Returns the class name of an error without a message. Escapes terminal control
+    characters, which names of files may contain.
     """
     if not isinstance(error, OSError) or not error.strerror:
         text = str(error) or type(error).__name__
@@ -26,7 +27,10 @@ def error_text(error: BaseException) -> str:
 
 
 def install_command(extra: str) -> str:
-    """Returns the command that installs an extra; the command of a clone is run in its folder."""
+    """Returns the command that installs an extra.
+
+    In a clone, run the command in the clone's folder.
+    """
     if (Path(__file__).parents[1] / "pyproject.toml").is_file():  # only a clone has it
         # without FASTEVM_ONLY pip would compile all modules again
         return f'FASTEVM_ONLY=none pip install --editable ".[{extra}]"'
@@ -51,7 +55,7 @@ def _restored(kind: type[FastevmError], args: tuple[Any, ...], members: dict[str
 
 
 class InvalidTransaction(FastevmError):
-    """A transaction that breaks a validity rule; nothing was changed.
+    """A transaction breaks a validity rule. Nothing was changed.
 
     ``code``: short name of the rule (``nonce_too_low`` ...). ``message``: a text that clients
     match. ``have`` and ``want``: the two values, if the rule compares two. ``position``: in a
@@ -69,11 +73,11 @@ class InvalidTransaction(FastevmError):
 
 
 class TransactionDecodeError(FastevmError, ValueError):
-    """Bytes that are not a canonical transaction of a known type (EIP-2718, RLP)."""
+    """The bytes are not a canonical transaction of a known type (EIP-2718, RLP)."""
 
 
 class InvalidBlock(FastevmError):
-    """A block that breaks a rule: block number, field, expected value and found value.
+    """A block breaks a rule. Has the block number, the field, the expected and the found value.
 
     ``text`` replaces the two values in the message.
     """
@@ -97,7 +101,7 @@ class InvalidBlock(FastevmError):
 
 
 class UnknownBlockError(FastevmError, KeyError):
-    """A block that this chain does not have: never received, or on a branch that was dropped."""
+    """The chain does not have this block: it was never received, or its branch was dropped."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -127,13 +131,16 @@ class ForkError(FastevmError):
 
 
 class StateNotKnown(FastevmError):
-    """A remote state lacks a value, and this thread does not wait, or the value is of another
+    """A remote state lacks a value and this thread must not wait, or the value is of another
     block.
     """
 
 
 class ExecutionFailed(FastevmError):
-    """Raised by ``check`` of a result: a call reverted or halted. ``result``: the result."""
+    """A call reverted or halted. ``check`` of a result raises this error.
+
+    ``result``: the result.
+    """
 
     def __init__(self, message: str, result: Any) -> None:
         super().__init__(message)
@@ -141,7 +148,7 @@ class ExecutionFailed(FastevmError):
 
 
 class Revert(FastevmError):
-    """Raised by a precompile in Python: the call reverts with ``data``, ``gas_used`` is paid."""
+    """A precompile in Python raises this to revert the call with ``data``. ``gas_used`` is paid."""
 
     def __init__(self, data: bytes | str = b"", gas_used: int = 0) -> None:
         raw = bytes.fromhex(data.removeprefix("0x")) if isinstance(data, str) else bytes(data)
@@ -151,7 +158,7 @@ class Revert(FastevmError):
 
 
 class PrecompileFailed(FastevmError):
-    """Raised by a precompile in Python: the call fails and consumes all its gas."""
+    """A precompile in Python raises this to make the call fail and consume all its gas."""
 
 
 class UnknownForkError(FastevmError, ValueError):

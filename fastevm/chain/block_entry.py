@@ -20,9 +20,10 @@ from fastevm.errors import InvalidBlock
 
 
 class BlockEntry(Struct):
-    """A block in memory. ``result`` is None once its state has been dropped.
+    """A block in memory.
 
-    ``position``: the byte offset of its record in the journal.
+    ``result`` is None if the block's state has been dropped. ``position`` is the byte offset of the
+    block's record in the journal.
     """
 
     block: Block
@@ -69,7 +70,7 @@ def check_unexecuted(
 def check_base_time(
     block: Block, parent: BlockEntry, parent_layer: Layer, schedule: ForkSchedule
 ) -> None:
-    """Raise InvalidBlock for a block of Denim (Base) that does not come 200 ms after its parent.
+    """Raises InvalidBlock if a Denim block (Base) does not come 200 ms after its parent.
 
     ``parent_layer``: the state after the parent.
     """
@@ -80,10 +81,10 @@ def check_base_time(
 
 
 def check_activation_block(block: Block, schedule: ForkSchedule) -> None:
-    """Raises InvalidBlock for a user transaction in the first block of a fork since Jovian.
+    """Raises InvalidBlock if the first block of a fork contains a user transaction.
 
-    Forks of Base from Beryl on do not have this rule. Source: OP Stack specification, Jovian,
-    derivation, "Activation Block Rules".
+    The rule exists from Jovian on, but not in Base's forks from Beryl on. Source: OP Stack
+    specification, Jovian, derivation, "Activation Block Rules".
     """
     rules = schedule.parameters
     if not rules["has_da_footprint"] or rules["native_contracts"]:

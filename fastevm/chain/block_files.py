@@ -1,4 +1,4 @@
-"""Files of blocks: concatenated RLP as geth exports it, with or without gzip, and era1 files.
+"""Reads and writes files of blocks: concatenated RLP as geth exports it, gzipped or not, and era1.
 
 Sources: the era1 format (go-ethereum, internal/era) and e2store (nimbus-eth2, docs/e2store.md).
 """
@@ -26,10 +26,10 @@ class BadBlockFile(FastevmError):
 
 
 def blocks_of(path: Path) -> Iterator[bytes]:
-    """Yields the RLP of each block in a file; the format follows from its first bytes.
+    """Yields the RLP of each block in a file. The first bytes of the file determine its format.
 
-    Raises OSError if the file cannot be read, and BadBlockFile if it is truncated or has another
-    format.
+    Raises OSError if the file cannot be read, and BadBlockFile if it is truncated or its format is
+    unknown.
     """
     with path.open("rb") as file:
         magic = file.read(len(ERA1_MAGIC))

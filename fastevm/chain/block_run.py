@@ -25,7 +25,7 @@ class _BlockRun:
         return self
 
     def begin(self, builder: BlockBuilder) -> None:
-        """Records the builder that runs from now on."""
+        """Records the builder that is about to run."""
         self.builder = builder
         if self.is_stopped:
             builder.cancel()
@@ -38,10 +38,10 @@ class _BlockRun:
 
 @contextmanager
 def stopped_by_deadline(number: int) -> Iterator[Callable[[BlockBuilder], None]]:
-    """A context in which the calling thread's deadline stops the execution of a block.
+    """Returns a context in which the calling thread's deadline stops the execution of a block.
 
-    Yields the ``on_builder`` of `execute_block`. Raises `ResourceLimitError` if the block was
-    stopped: it may be valid.
+    Yields the ``on_builder`` of `execute_block`. Raises `ResourceLimitError` if the deadline
+    stopped the execution. The block may still be valid.
     """
     run = _BlockRun()
     with time_limit(run, math.inf):

@@ -68,13 +68,14 @@ class Chain:
         check_seals: bool = False,
         partial: bool = False,
     ) -> None:
-        """``genesis`` is the first block and ``layer`` the state after it.
+        """Starts a chain whose first block is ``genesis``; ``layer`` is the state after that block.
 
-        It may be any block of a chain; ``total_difficulty`` is then the sum up to it. Raises
-        ValueError if the header has another state root than the layer. ``check_seals``: verify the
-        proof of work (ethash) of blocks before the merge and of ommers; otherwise only their
-        difficulty. Generating the cache of an epoch takes one to two seconds. ``partial``: states
-        are partly known (a fork), so their roots are not compared with headers.
+        ``genesis`` may be any block of a chain. ``total_difficulty`` is then the sum of the
+        difficulties up to and including that block. Raises ValueError if the state root of the
+        header and that of the layer differ. ``check_seals``: verify the proof of work (ethash) of
+        blocks before the merge and of ommers; otherwise only their difficulty. Generating the cache
+        of an epoch takes one to two seconds. ``partial``: states are partly known (a fork), so
+        their roots are not compared with headers.
         """
         self.limits = limits or ChainLimits()
         self.check_seals = check_seals
@@ -192,7 +193,9 @@ class Chain:
 
     @property
     def has_base_time(self) -> bool:
-        """Whether the head has milliseconds: then a block comes every 200 ms (Base, Denim)."""
+        """Whether the head's timestamp has milliseconds, so that a block comes every 200 ms (Base,
+        Denim).
+        """
         return bool(self.schedule_of(self.head.hash).parameters["has_base_time"])
 
     def total_difficulty_of(self, block_hash: bytes) -> int:
@@ -208,9 +211,9 @@ class Chain:
         return None if self.archive is None else self.archive.locate(transaction_hash)
 
     def ancestors(self, block_hash: bytes, limit: int = ANCESTOR_LIMIT) -> list[bytes]:
-        """Returns hashes of the block and its ancestors, newest first, at most ``limit``.
+        """Returns the hashes of a block and its ancestors, newest first, at most ``limit``.
 
-        The execution of a child takes them in this form. Raises :class:`UnknownBlockError`.
+        `execute_block` takes the ancestors in this form. Raises :class:`UnknownBlockError`.
         """
         number = self._entry(block_hash).block.number
         hashes: list[bytes] = []
@@ -233,7 +236,10 @@ class Chain:
         return state_before(self.config.activations, layer, parent, timestamp)
 
     def schedule_for_child(self, parent: Block | Header, timestamp: int) -> ForkSchedule:
-        """Returns the rules of a child at ``timestamp`` (seconds) of a block of any branch."""
+        """Returns the rules of a child at ``timestamp`` (seconds).
+
+        The parent may be on any branch.
+        """
         header = parent.header if isinstance(parent, Block) else parent
         return child_schedule(self.config, self._entry(header.hash), timestamp)
 
@@ -242,12 +248,13 @@ class Chain:
     def add(self, block: Block | bytes, *, is_own: bool = False) -> BlockResult:
         """Verifies and executes a block (or its RLP) on its parent's state, and stores it.
 
-        Raises :class:`InvalidBlock` with the field, the expected and the found value, and then
-        changes nothing. A known block is not executed again. The block becomes the head if the fork
-        choice prefers it. ``is_own``: this node built the block. Then it is executed even if it is
-        known, because it may be built again after a revert. On a fork, only its results are
-        compared, because a developer may have chosen its gas limit, base fee and timestamp. Raises
-        :class:`ResourceLimitError` if the thread's deadline stops it.
+        If the block is invalid, raises :class:`InvalidBlock` with the field, the expected and the
+        actual value, and leaves the chain unchanged. A known block is not executed again. The block
+        becomes the head if the fork choice prefers it. ``is_own``: this node built the block. Such
+        a block is executed even if it is known, because the node may build an equal block after a
+        revert. On a fork of another chain, only the results of such a block are compared, because a
+        developer may have set its gas limit, base fee and timestamp. Raises
+        :class:`ResourceLimitError` if the thread's deadline stops the execution.
         """
         if not isinstance(block, Block):
             block = decode_block(bytes(block))
@@ -281,12 +288,11 @@ class Chain:
     def adopt(
         self, block: Block, receipts: Sequence[Receipt], layer: Layer | None, position: int
     ) -> None:
-        """Makes a child of the head the new head. Does not execute it, because it was verified
-        before.
+        """Makes a verified child of the head the new head, without executing it again.
 
         ``layer``: the state after the block, or None if the state is not kept. ``position``: the
-        byte offset of the block's record in the journal. Raises InvalidBlock for another state
-        root, unless states are partly known.
+        byte offset of the block's record in the journal. Raises InvalidBlock if the header has
+        another state root than ``layer``, unless states are partly known.
         """
         header, parent = block.header, self._head
         schedule = child_schedule(self.config, parent, header.timestamp)
@@ -299,7 +305,7 @@ class Chain:
         self._move_head(self._entries[block.hash])
 
     def readmit(self, block: Block, receipts: Sequence[Receipt], position: int) -> None:
-        """Adds a side block that was verified before, without its state.
+        """Adds a side block without its state. The block must have been verified before.
 
         ``position``: see `adopt`. Raises :class:`UnknownBlockError` if the parent is unknown.
         """
@@ -313,9 +319,9 @@ class Chain:
         self._side[block.hash] = block.number
 
     def continue_from(self, old: ArchivedBlock) -> None:
-        """Makes the last archived block the head of a chain that has only its genesis.
+        """Makes the last archived block the head of a chain that contains only its genesis.
 
-        The state of that block is unknown, so the next blocks must be adopted.
+        The state of that block is unknown, so the next blocks must be added with `adopt`.
         """
         self._head = restored_entry(self.config, old, None)
         self._hashes = CanonicalHashes(old.block.number, [old.block.hash])
@@ -339,10 +345,10 @@ class Chain:
         return count
 
     def set_head(self, block_hash: bytes, layer: Layer | None = None) -> HeadChange:
-        """Makes a known block the head regardless of the fork choice.
+        """Makes a known block the head, whatever the fork choice prefers.
 
-        ``layer``: the state after it, for a caller that kept the state longer than the chain.
-        Raises the errors of `layer_of`.
+        ``layer``: the state after that block, if the chain has dropped the state and the caller
+        still has it. Raises the errors of `layer_of`.
         """
         if layer is not None and not self.has_state(block_hash):
             self._put_state(block_hash, layer)
@@ -367,7 +373,9 @@ class Chain:
         self.amendments += 1
 
     def replace_state(self, block_hash: bytes, layer: Layer) -> None:
-        """Replaces the state after a block that was executed on wrong fetched values."""
+        """Replaces the state after a block, because the block was executed with wrong fetched
+        values.
+        """
         self._put_state(block_hash, layer)
         self.amendments += 1
 
@@ -434,9 +442,10 @@ class Chain:
 
     @contextmanager
     def keeping_states(self) -> Iterator[None]:
-        """A context in which the gas of blocks does not limit how many states are kept.
+        """Returns a context in which the gas of blocks does not limit how many states are kept.
 
-        Replaying a journal may move the head back to an old block.
+        A replay of the journal needs this context, because the replay may move the head back to an
+        old block.
         """
         with self._states.unlimited_gas():
             yield
@@ -518,9 +527,10 @@ class Chain:
         return BlockEntry(block, schedule, difficulty, result.receipts, result), result
 
     def comparable(self, header: Header, schedule: ForkSchedule, result: BlockResult) -> Header:
-        """Returns the header to compare with the result of an execution.
+        """Returns the header that can be compared with the result of an execution.
 
-        On partly known state the roots cannot be computed, so the header gets those of the result.
+        The roots of a partly known state cannot be computed. The header then gets the roots of the
+        result.
         """
         if not self.partial:
             return header
@@ -586,7 +596,10 @@ class Chain:
         return change
 
     def _removed_from(self, fork: int) -> list[BlockEntry]:
-        """Returns the canonical blocks from number ``fork`` on, newest first, loaded to memory."""
+        """Returns the canonical blocks from number ``fork`` on, newest first.
+
+        Reads archived blocks.
+        """
         hashes = map(self.canonical_hash, range(self.head.number, fork - 1, -1))
         left = [self._entry(known) for known in hashes if known is not None]
         if self.archive is not None and self.archive.numbers.stop > fork:

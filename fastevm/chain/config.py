@@ -25,11 +25,11 @@ MS_PER_SECOND = 1_000
 class ChainConfig(Struct, frozen=True, kw_only=True):
     """The constants of a chain.
 
-    ``deposit_contract``: the address whose logs are deposits (EIP-6110). ``block_time_ms`` and
-    ``slice_interval_ms``: milliseconds between blocks and between pre-confirmed slices that this
-    node builds. ``fixed_block_time``: every timestamp is the parent's plus the block time, which is
-    also checked for blocks of a feed. ``shares_seconds``: a block may have its parent's timestamp.
-    ``parameters``: the values set by `with_parameters`.
+    ``deposit_contract``: the address whose logs are deposits (EIP-6110). ``block_time_ms``:
+    milliseconds between the blocks that this node builds. ``slice_interval_ms``: milliseconds
+    between pre-confirmed slices. ``fixed_block_time``: every timestamp is the parent's plus the
+    block time; blocks of a feed are checked for this, too. ``shares_seconds``: a block may have the
+    timestamp of its parent. ``parameters``: the values set by `with_parameters`.
     """
 
     chain_id: int
@@ -104,7 +104,9 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
         return replace(self, activations=activations, parameters={**self.parameters, **values})
 
     def extra_data_at(self, number: int) -> bytes | None:
-        """Returns the extra data that this block must have (EIP-779); None if any is allowed."""
+        """Returns the extra data that this block must have (EIP-779), or None if the rules do not
+        fix it.
+        """
         fork = self.activations.dao_block
         if fork is not None and fork <= number < fork + DAO_EXTRA_DATA_BLOCKS:
             return DAO_EXTRA_DATA

@@ -1,6 +1,6 @@
-"""Create2Deployer, whose code is added to the state at the first block of Canyon.
+"""Adds the code of the contract Create2Deployer to the state at the first block of Canyon.
 
-Source: OP Stack specification, Canyon, "Create2Deployer"; its hash is
+Source: OP Stack specification, Canyon, "Create2Deployer". The code hash is
 0xb0550b5b431e30d38000efb7107aaa0ade03d48a7198a140edda9d27134468b2.
 """
 

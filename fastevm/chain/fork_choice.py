@@ -9,9 +9,9 @@ from fastevm.core.execution.types import Block
 
 
 class HeadChange(NamedTuple):
-    """The blocks that a new head removes from and adds to the canonical chain.
+    """The blocks that a new head removes from the canonical chain and those that it adds.
 
-    ``removed`` goes from the old head downwards, ``added`` upwards to the new head.
+    ``removed`` lists blocks from the old head downwards, ``added`` upwards to the new head.
     """
 
     removed: tuple[Block, ...]
@@ -19,11 +19,11 @@ class HeadChange(NamedTuple):
 
 
 def is_preferred(candidate: BlockEntry, head: BlockEntry) -> bool:
-    """Returns whether the branch of ``candidate`` replaces that of ``head``.
+    """Returns whether the branch of ``candidate`` becomes canonical in place of that of ``head``.
 
-    Before the merge, the higher total difficulty wins; if equal, the branch seen first. After the
-    merge, the longer branch wins; if equal, the branch seen last. A block after the merge wins
-    over a block before it.
+    Before the merge, the branch with the higher total difficulty wins; between equal branches, the
+    one seen first. After the merge, the longer branch wins; between equal branches, the one seen
+    last. A block after the merge wins over a block before the merge.
     """
     if candidate.is_merged != head.is_merged:
         return candidate.is_merged

@@ -65,8 +65,9 @@ def genesis_block(
 
 
 def genesis_state(alloc: Mapping[str, Any]) -> Layer:
-    """Returns the state of an ``alloc``: address to ``balance``, ``nonce``, ``code`` and
-    ``storage``.
+    """Returns the state of an ``alloc``.
+
+    An ``alloc`` maps an address to ``balance``, ``nonce``, ``code`` and ``storage``.
     """
     return Layer.of(read_accounts(alloc))
 
@@ -74,7 +75,7 @@ def genesis_state(alloc: Mapping[str, Any]) -> Layer:
 def read_accounts(alloc: Mapping[str, Any]) -> dict[bytes, dict[str, Any]]:
     """Returns the accounts of an ``alloc`` by address, in the form that :class:`Layer` takes.
 
-    Missing members stay missing.
+    The accounts have only the members that the ``alloc`` has.
     """
     return {
         read_bytes(address, "alloc", 20): _account(fields, f"alloc.{address}")
@@ -83,9 +84,10 @@ def read_accounts(alloc: Mapping[str, Any]) -> dict[bytes, dict[str, Any]]:
 
 
 def with_amendments(layer: Layer, accounts: Mapping[str, Any]) -> Layer:
-    """Returns ``layer`` with the accounts of an ``alloc``; null removes an account.
+    """Returns ``layer`` with the accounts of an ``alloc`` written over it; null removes an account.
 
-    Missing members keep their values. Raises ValueError with the invalid member.
+    Members that an account of the ``alloc`` lacks keep their values. Raises ValueError with the
+    invalid member.
     """
     removed = [
         read_bytes(name, "accounts", 20) for name, fields in accounts.items() if fields is None
@@ -119,7 +121,7 @@ def _account(given: Any, name: str) -> dict[str, Any]:
 def _later_fields(
     genesis: Mapping[str, Any], schedule: ForkSchedule, layer: Layer
 ) -> dict[str, Any]:
-    """Returns the header fields added after Frontier that the genesis block's fork has."""
+    """Returns the header fields that the forks from Frontier to the genesis block's fork added."""
     rules = schedule.parameters
     fields: dict[str, Any] = {
         row.name: read_number(genesis[row.json], row.json)

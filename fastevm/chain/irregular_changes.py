@@ -1,4 +1,4 @@
-"""Irregular state changes: those at a fork's first block, before its transactions."""
+"""Irregular state changes: changes before the transactions of a fork's first block."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fastevm.core.state.layer import Layer
 def state_before(activations: Activations, layer: Layer, parent: Header, timestamp: int) -> Layer:
     """Returns the state in which a child of ``parent`` at ``timestamp`` (seconds) starts.
 
-    ``layer``: the state after ``parent``. The DAO's balances move at its block (EIP-779); Canyon
-    deploys Create2Deployer (OP stack), Denim the code of BaseTime (Base). Raises InvalidBlock if
-    the state cannot have that code.
+    ``layer``: the state after ``parent``. The DAO fork moves balances (EIP-779). Canyon (OP Stack)
+    deploys Create2Deployer. Denim (Base) deploys the code of BaseTime. Raises InvalidBlock if the
+    state cannot have that code.
     """
     if parent.number + 1 == activations.dao_block:
         layer = apply_dao_fork(layer)

@@ -1,4 +1,4 @@
-"""Limits of canonical blocks and states in memory, and of threads that execute a block."""
+"""Limits of the canonical blocks and states in memory, and of the threads that execute a block."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def block_threads() -> int:
 
 
 class ChainLimits(Struct, frozen=True, kw_only=True):
-    """Limits of a chain's memory, and of ``threads`` that execute one block.
+    """Limits of a chain's memory, and the number of ``threads`` that execute one block.
 
-    ``side_blocks``: blocks off the canonical chain; the lowest are dropped first. ``states``:
-    states of canonical blocks from the head downwards; reading an older one raises
-    StateUnavailableError. ``blocks``: canonical blocks in memory from the head downwards, if an
-    archive has the older ones. Gas limits what a block can contain and change: if the kept blocks
-    used more than ``state_gas``, only the newest MIN_STATES states are kept, above ``block_gas``
-    only MIN_BLOCKS blocks.
+    ``side_blocks``: number of blocks outside the canonical chain; the lowest are dropped first.
+    ``states``: number of states of canonical blocks, from the head downwards; reading an older
+    state raises StateUnavailableError. ``blocks``: number of canonical blocks in memory, from the
+    head downwards, if an archive has the older ones. Gas limits what a block can contain and
+    change: if the kept blocks used more than ``state_gas``, only the newest MIN_STATES states are
+    kept; if they used more than ``block_gas``, only MIN_BLOCKS blocks.
     """
 
     side_blocks: int = 1_024
@@ -42,7 +42,7 @@ class ChainLimits(Struct, frozen=True, kw_only=True):
 
 
 class RetentionWindow:
-    """The newest blocks of which data is kept, as the gas that each used."""
+    """The gas used by each of the newest blocks, which decides how many blocks keep their data."""
 
     def __init__(self, max_count: int, min_count: int, max_gas: int) -> None:
         """Keeps ``max_count`` blocks, or ``min_count`` if they used more than ``max_gas``."""
@@ -62,7 +62,7 @@ class RetentionWindow:
 
     @contextmanager
     def unlimited_gas(self) -> Iterator[None]:
-        """A context in which only the number of blocks limits the window."""
+        """Returns a context in which only the number of blocks limits the window."""
         self.max_gas, limit = sys.maxsize, self.max_gas
         try:
             yield
@@ -85,15 +85,18 @@ class RetentionWindow:
 
 
 class CanonicalHashes(NamedTuple):
-    """The hashes of the newest canonical blocks; ``first`` is the number of ``hashes[0]``."""
+    """The hashes of the newest canonical blocks.
+
+    ``hashes[0]`` belongs to block number ``first``.
+    """
 
     first: int
     hashes: list[bytes]
 
     def truncated(self, number: int, archived: int) -> CanonicalHashes:
-        """Drops hashes below ``number``, but keeps about MIN_HASHES of those below ``archived``.
+        """Returns the hashes from ``number`` on, and about MIN_HASHES of those below ``archived``.
 
-        Readers of the previous value are not affected.
+        Does not affect readers of the previous value.
         """
         first, hashes = min(self.first, number), self.hashes
         if number < self.first + len(hashes):

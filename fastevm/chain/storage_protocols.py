@@ -17,10 +17,10 @@ class Journal(Protocol):
 
 
 class ArchivedBlock(Protocol):
-    """A canonical block that is written to the archive or was read from it.
+    """A canonical block that was read from the archive or will be written there.
 
-    ``position``: the byte offset of its record in the store; None before it is written.
-    ``is_merged``: whether it follows the rules after the merge.
+    ``position``: the byte offset of the block's record in the store; None before the block is
+    written. ``is_merged``: whether the block follows the rules after the merge.
     """
 
     @property
@@ -36,7 +36,7 @@ class ArchivedBlock(Protocol):
 
 
 class Archive(Protocol):
-    """The canonical blocks that are no longer in memory; see `storage.archive`."""
+    """The canonical blocks that are no longer in memory. See `storage.archive`."""
 
     @property
     def numbers(self) -> range: ...

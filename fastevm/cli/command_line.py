@@ -13,9 +13,10 @@ from fastevm.errors import FastevmError, error_text, install_command
 
 
 class Command(NamedTuple):
-    """A command. ``module`` defines ``run`` and, unless ``options`` is set, ``add_arguments``.
+    """A command of the command line.
 
-    It may define ``configured`` (see `Parser`), if files or variables can set options.
+    ``module`` defines ``run`` and, unless ``options`` is set, ``add_arguments``. The module may
+    define ``configured`` (see `Parser`), if files or variables can set options.
     """
 
     purpose: str
@@ -98,7 +99,7 @@ EXTRAS: Final = {
 
 
 def parser(given: str | None = None) -> Parser:
-    """Returns the parser of the command line. ``given``: add only this command."""
+    """Returns the parser of the command line. ``given``: the only command to add, to save time."""
     top = Parser(
         prog="fastevm",
         description="The fastest EVM that Python can import, and a JSON-RPC node around it.",

@@ -1,7 +1,7 @@
-"""``fastevm completion``: completion of commands, options and choices in bash, zsh and fish.
+"""``fastevm completion``: completes commands, options and choices in bash, zsh and fish.
 
-The printed script asks ``fastevm completion words`` for candidates, so it does not need an update
-when options change.
+The printed script calls ``fastevm completion words`` for candidates, so the script does not need an
+update when options change.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def candidates(typed: Sequence[str]) -> list[str]:
-    """Returns candidates for the last word; empty for values without choices."""
+    """Returns the candidates for the last word. There are none for a value without choices."""
     *before, last = typed
     parser: Parser = import_module("fastevm.cli.command_line").parser(before[0] if before else None)
     option: argparse.Action | None = None

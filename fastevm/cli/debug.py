@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 
 class TraceResult(Struct):
-    """The answer of debug_trace*."""
+    """The result of a ``debug_trace*`` method."""
 
     struct_logs: list[msgspec.Raw] = msgspec.field(name="structLogs")
     gas: int = 0
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the lines. Returns 1 if the node has no trace."""
+    """Prints the source lines. Returns 1 if the node has no trace."""
     if (arguments.transaction is None) == (arguments.to is None):
         arguments.usage_error("pass either the hash of a transaction or --to ADDRESS")
     try:
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 def traced(
     client: JsonRpcClient, arguments: argparse.Namespace
 ) -> tuple[str | None, str, TraceResult]:
-    """Returns the account called, the block whose code counts, and the trace."""
+    """Returns the account called, the block whose state has the code, and the trace."""
     if arguments.transaction is None:
         call: Json = {"to": arguments.to, "data": arguments.data, "value": hex(arguments.value)}
         if arguments.sender is not None:
@@ -127,7 +127,7 @@ def code_at(client: JsonRpcClient, address: str, block: str) -> bytes:
 
 
 def show(lines: Iterator[LineStep], *, as_json: bool) -> None:
-    """Prints the lines."""
+    """Prints the source lines."""
     for line in lines:
         if as_json:
             print(msgspec.json.encode(line).decode())
@@ -136,7 +136,7 @@ def show(lines: Iterator[LineStep], *, as_json: bool) -> None:
 
 
 def described(line: LineStep) -> str:
-    """Returns file, line, function and text of a line; the address without a source."""
+    """Returns file, line, function and text of a line, or the address if there is no source."""
     if line.file is None:
         name = "" if line.contract is None else f"{line.contract} "
         code = "init code" if line.address is None else line.address
@@ -155,7 +155,10 @@ class Stepper:
         }  # fmt: skip
 
     def run(self) -> None:
-        """Reads commands until the end of the input or ``q``. An empty one repeats the last."""
+        """Reads commands until the end of the input or ``q``.
+
+        An empty command repeats the last one.
+        """
         if not self.lines:
             print("no code was executed")
             return

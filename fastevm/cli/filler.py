@@ -1,4 +1,4 @@
-"""A pytest plugin with which execution-specs' ``fill`` runs fastevm in its own process.
+"""A pytest plugin for ``fill`` of execution-specs. It runs fastevm in the process of ``fill``.
 
     fill -p fastevm.cli.filler tests/
 
@@ -28,7 +28,7 @@ FORKS: Final = frozenset(
 
 
 class FastevmTransitionTool(TransitionTool):  # type: ignore[misc]  # the filler is not installed
-    """``fastevm t8n`` without a process. Raises `ToolError` where the command would fail."""
+    """Runs ``fastevm t8n`` in this process. Raises `ToolError` where the command would fail."""
 
     supports_blob_params = True
 

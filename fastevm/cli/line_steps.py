@@ -39,7 +39,7 @@ class Step(Struct, frozen=True, rename={"gas_cost": "gasCost"}):
 
 
 class Trace(Sequence[Step]):
-    """The steps of a trace, which are decoded when they are read."""
+    """The steps of a trace. Each step is decoded when it is read."""
 
     def __init__(self, steps: Sequence[msgspec.Raw]) -> None:
         self._steps = steps
@@ -53,11 +53,12 @@ class Trace(Sequence[Step]):
 
 
 class LineStep(Struct, frozen=True):
-    """Consecutive instructions of a source line in a frame. ``gas``: without calls into frames.
+    """Consecutive instructions of one source line in one frame.
 
-    ``first`` and ``count`` select its steps in the trace. ``depth``: 1 for the top frame.
-    ``address``: of the code, None for init code. ``contract``, ``file``, ``line``, ``text`` and
-    ``function`` are None if there is no artifact or no source map for the code.
+    ``gas`` excludes the gas of calls into other frames. ``first`` and ``count`` select the steps in
+    the trace. ``depth``: 1 for the top frame. ``address``: the account whose code runs; None for
+    init code. ``contract``, ``file``, ``line``, ``text`` and ``function`` are None if the code has
+    no artifact or no source map.
     """
 
     first: int
@@ -102,7 +103,9 @@ class Sources:
         return self._files[path]
 
     def function(self, contract: KnownContract, location: Location) -> str | None:
-        """Returns the name of the function that contains a line: the last one that starts above."""
+        """Returns the name of the function that contains a line: the last function that starts
+        above it.
+        """
         file, number = location
         key = contract.root / file, number
         if key not in self._functions:
@@ -179,7 +182,7 @@ def _called(step: Step) -> str | None:
 
 
 def _used(step: Step, after: Step) -> int:
-    """Returns the gas of an opcode without the gas that it gives to the frame it starts."""
+    """Returns the gas of an opcode, without the gas that the opcode gives to a new frame."""
     if after.depth == step.depth:
         return max(0, step.gas - after.gas)
     if after.depth > step.depth:

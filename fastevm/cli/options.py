@@ -1,4 +1,4 @@
-"""The options and exit codes of the state-transition tool."""
+"""Defines the options and exit codes of the state-transition tool."""
 
 import argparse
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class ToolError(FastevmError):
 
 
 class Options(Struct, frozen=True):
-    """The options, by their names on the command line."""
+    """The options under their names on the command line."""
 
     values: Mapping[str, Any]
 
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def default_values() -> dict[str, Any]:
-    """Returns the values of all options of a command line without options."""
+    """Returns the values that all options have on a command line without options."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     return vars(parser.parse_args([]))

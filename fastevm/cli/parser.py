@@ -1,4 +1,4 @@
-"""The command-line parser, which suggests corrections for misspelt words."""
+"""The command-line parser. Suggests corrections for misspelt words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Formatter(argparse.HelpFormatter):
 
 
 def terminal_width() -> int:
-    """Returns COLUMNS, else the width of standard output, like `shutil.get_terminal_size`."""
+    """Returns COLUMNS, else the width of standard output, as `shutil.get_terminal_size` does."""
     with contextlib.suppress(KeyError, ValueError):
         if (columns := int(os.environ["COLUMNS"])) > 0:
             return columns
@@ -46,8 +46,9 @@ class Parser(argparse.ArgumentParser):
     """An `argparse.ArgumentParser` that suggests corrections for unknown words.
 
     ``fill`` adds a command's options when the command is selected, so other commands are not
-    loaded. ``configured`` takes the parser and the given arguments, and returns arguments from
-    configuration, which precede the given ones. If it raises ValueError, that is a usage error.
+    loaded. ``configured`` takes the parser and the given arguments, and returns arguments from the
+    configuration. The parser puts them before the given ones. A ValueError of ``configured`` is a
+    usage error.
     """
 
     configured: Callable[[argparse.ArgumentParser, Sequence[str]], list[str]] | None = None
@@ -63,7 +64,9 @@ class Parser(argparse.ArgumentParser):
             fill(self)
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        """Rejects unknown options here, because the command's parser can suggest its options."""
+        """Rejects unknown options in the command's parser, which can suggest the command's
+        options.
+        """
         self.filled()
         if self.configured is not None:
             try:

@@ -21,7 +21,9 @@ PROGRAM: Final = "fastevm pay"
 
 
 class Subcommand(NamedTuple):
-    """``module`` defines ``add_arguments(parser)`` and ``run(arguments)``, which returns the exit
+    """A subcommand of ``fastevm pay``.
+
+    ``module`` defines ``add_arguments(parser)`` and ``run(arguments)``; ``run`` returns the exit
     code. With ``logs`` the program writes its log to standard error.
     """
 
@@ -46,7 +48,7 @@ settings:
 
 
 class LineFormatter(Formatter):
-    """Keeps the lines of the epilog."""
+    """A help formatter that keeps the line breaks of the epilog."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "".join(indent + line for line in text.splitlines(keepends=True))
@@ -89,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _installed() -> bool:
-    """Whether the extra is installed."""
+    """Returns whether the extra is installed."""
     try:
         return find_spec("eth_account") is not None
     except ModuleNotFoundError:

@@ -145,11 +145,15 @@ class Environment(Struct, frozen=True):
         return [hashes.get(n, ZERO_HASH) for n in range(number - 1, first - 1, -1)]
 
     def known_block_hashes(self) -> set[int]:
-        """Returns the numbers of the blocks whose hashes are given."""
+        """Returns the numbers of the blocks whose hashes the environment has."""
         return {number_of(key) for key in self.fields.get("blockHashes") or ()}
 
     def refuse_block_hash(self, number: int | None) -> None:
-        """Raises ToolError for a block whose hash was read but is not given; None: no block."""
+        """Raises ToolError because block ``number``, whose hash was read, has no hash in the
+        environment.
+
+        Does nothing if ``number`` is None.
+        """
         if number is None:
             return
         given = self.fields.get("blockHashes") is not None
@@ -190,7 +194,7 @@ class Environment(Struct, frozen=True):
             raise ToolError(JSON_FAULT, f"env: withdrawals: {error!r}") from None
 
     def header(self, schedule: ForkSchedule) -> Header:
-        """Returns the header draft; missing fields are derived from those of the parent."""
+        """Returns the header draft. Missing fields are derived from the fields of the parent."""
         rules = schedule.parameters
         ancestors = self.ancestors()
         later: dict[str, Any] = {
@@ -308,7 +312,9 @@ class Environment(Struct, frozen=True):
 def transactions_of(
     given: Any, schedule: ForkSchedule, chain_id: int
 ) -> Iterator[Transaction | str]:
-    """Returns the transactions in order; the error text in place of an invalid transaction."""
+    """Returns the transactions in order, with an error text in place of each invalid
+    transaction.
+    """
     if isinstance(given, str):
         yield from _from_rlp(given)
         return
@@ -377,7 +383,7 @@ def _from_json(fields: Mapping[str, Any], schedule: ForkSchedule, chain_id: int)
 def _signed(
     transaction: Transaction, fields: Mapping[str, Any], schedule: ForkSchedule, chain_id: int
 ) -> Transaction:
-    """Signs with ``secretKey``, if present and there is no signature; decodes the result."""
+    """Signs a transaction if it has ``secretKey`` and no signature. Decodes the result."""
     if not fields.get("secretKey") or transaction.r or transaction.s:
         return Transaction.decode(transaction.raw)
     protects = schedule.parameters["has_chain_id_in_signature"] and fields.get("protected", True)

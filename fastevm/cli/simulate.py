@@ -153,7 +153,7 @@ def options_for(view: StateView, dialect: str) -> SimulateOptions:
 
 
 def table(blocks: list[dict[str, Any]]) -> str:
-    """Formats a table with a line for each call."""
+    """Returns a table with one line for each call."""
     rows = [HEADINGS]
     for block in blocks:
         number = str(int(block["number"], 16))

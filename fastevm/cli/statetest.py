@@ -53,11 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs the entries and prints their outcomes to standard output as a JSON list.
 
-    Each outcome has name, fork, stateRoot, pass (as the test expects) and, if it did not pass, an
-    error. Traces are written to standard error while an entry runs. Without paths, every line of
-    standard input is a path, and its own list is printed before the next line is read, as required
-    by fuzzers that keep the process running. Returns 0 if all passed, 1 if any failed, 2 if there
-    was nothing to run or a file is invalid.
+    Each outcome has name, fork, stateRoot, pass (whether the result is as the test expects) and, if
+    the entry did not pass, an error. Traces are written to standard error while an entry runs.
+    Without paths, every line of standard input is a path. The list of that path is printed before
+    the next line is read, because fuzzers keep the process running. Returns 0 if all passed, 1 if
+    any failed, 2 if there was nothing to run or a file is invalid.
     """
     if arguments.paths:
         return run_paths(arguments.paths, arguments)
@@ -97,7 +97,7 @@ def entries(paths: Sequence[str], arguments: argparse.Namespace) -> Iterator[Ent
 
 
 def state_tests(file: str, content: bytes) -> Mapping[str, Any]:
-    """Parses a file: name -> test."""
+    """Parses a file. Returns its state tests by name."""
     try:
         tests = read_json(content)
     except ValueError as error:
@@ -110,7 +110,7 @@ def state_tests(file: str, content: bytes) -> Mapping[str, Any]:
 
 
 def outcome_of(entry: Entry, arguments: argparse.Namespace, log: TextIO) -> dict[str, Any]:
-    """Runs an entry, writing its trace to ``log`` if requested; returns its outcome."""
+    """Runs an entry and returns its outcome. Writes the trace to ``log`` if requested."""
     name, fork, test, expected = entry
     try:
         played = test.play(fork, expected, execution(arguments, log))

@@ -81,9 +81,9 @@ class Builder(TracedRunner):
 def run(arguments: argparse.Namespace) -> int:
     """Reads the input, runs the block, writes the output. Returns the exit code.
 
-    0: success, 2: execution failed, 3: invalid configuration, 4: BLOCKHASH read the hash of a block
-    that the environment lacks, 10: invalid JSON, 11: a file cannot be read or written, 12: invalid
-    RLP.
+    The codes are 0: success; 2: execution failed; 3: invalid configuration; 4: BLOCKHASH read a
+    block hash that the environment lacks; 10: invalid JSON; 11: a file cannot be read or written;
+    12: invalid RLP.
     """
     options = Options(vars(arguments))
     try:
@@ -105,9 +105,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def transitioned(options: Options, folder: Path, stdin: dict[str, Any] | None = None) -> Transition:
-    """Runs the block that the options describe; writes traces to the folder.
+    """Runs the block that the options describe. Writes the traces to the folder.
 
-    ``stdin``: the decoded standard input, which is read if it is None.
+    ``stdin``: the decoded standard input; None reads standard input.
     """
     inputs = Inputs(options, stdin)
     accounts, given = inputs.accounts(), inputs.read("env")
@@ -179,7 +179,7 @@ def _schedule(options: Options, inputs: Inputs, env: Environment) -> tuple[ForkS
 
 
 def _without_blobs(transaction: Transaction | str) -> Transaction | str:
-    """Returns the reason to reject a blob transaction; any other transaction as it is."""
+    """Returns the reason to reject a blob transaction. Returns any other transaction unchanged."""
     if isinstance(transaction, Transaction) and transaction.type == BLOB_TX_TYPE:
         return "blob tx used but field env.ExcessBlobGas missing"
     return transaction
@@ -194,7 +194,10 @@ def _run_all(
     *,
     as_rlp: bool,
 ) -> list[tuple[int, str]]:
-    """Includes the valid transactions. Returns index and reason of each rejected one."""
+    """Includes the valid transactions.
+
+    Returns the index and the reason of each rejected transaction.
+    """
     rejected = []
     for position, transaction in enumerate(transactions):
         if isinstance(transaction, str):
@@ -213,9 +216,9 @@ def _run_all(
 
 
 def _rejection(error: InvalidTransaction, *, as_rlp: bool) -> str:
-    """Returns the reason of a rejection, as go-ethereum's tool words it.
+    """Returns the reason of a rejection in the words of go-ethereum's tool.
 
-    The tool refuses contract creations by blob and set-code transactions when it decodes them.
+    That tool refuses contract creations by blob and set-code transactions when it decodes them.
     Fillers match its text.
     """
     kind = CREATIONS_REFUSED.get(error.code)
@@ -254,7 +257,7 @@ def _add_traced(
 
 
 def _finished(builder: Builder) -> tuple[BlockResult, str | None]:
-    """Ends the block. If its requests are invalid, returns the executed block and the reason."""
+    """Ends the block. Returns the executed block, and the reason if its requests are invalid."""
     try:
         return builder.finish(), None
     except (InvalidBlock, SimulationError) as error:

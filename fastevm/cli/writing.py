@@ -27,9 +27,9 @@ BLOCK_HASH = bytes.fromhex("1337").ljust(32, b"\0")
 class Transition(Struct, frozen=True):
     """An executed block: included and rejected transactions, and the outcome.
 
-    ``fault``: why the whole block is invalid, or None. ``base_fee``: of the block, or as given
-    before London. ``knows_excess_blob_gas``: whether the input determines the excess blob gas.
-    ``opcodes``: executions by mnemonic, if they were counted.
+    ``fault``: why the whole block is invalid, or None. ``base_fee``: the block's base fee, or the
+    given value before London. ``knows_excess_blob_gas``: whether the input determines the excess
+    blob gas. ``opcodes``: number of executions by mnemonic, if they were counted.
     """
 
     schedule: ForkSchedule
@@ -57,7 +57,9 @@ class Outputs:
             raise ToolError(IO_FAULT, f"failed creating output basedir: {error}") from None
 
     def put(self, name: str, value: Any) -> None:
-        """Writes a value to the destination of the option with this name, if not empty."""
+        """Writes a value to the destination that the option with this name selects, unless it is
+        empty.
+        """
         destination = self.options[name]
         if destination in self._streams:
             self._streams[destination][name.removeprefix("output.")] = value
@@ -68,7 +70,7 @@ class Outputs:
                 raise ToolError(IO_FAULT, f"failed writing output: {error}") from None
 
     def close(self) -> None:
-        """Writes the values collected for the streams."""
+        """Writes the collected values to standard output and standard error."""
         for destination, stream in ((STDOUT, sys.stdout), (STDERR, sys.stderr)):
             if self._streams[destination]:
                 print(json.dumps(self._streams[destination], indent=2), file=stream, flush=True)

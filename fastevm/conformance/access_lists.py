@@ -1,4 +1,4 @@
-"""Block access lists of test files (EIP-7928), and errors that concern them."""
+"""Block access lists (EIP-7928) of test files, and errors that concern access lists."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -26,7 +26,9 @@ OF_THE_LIST: Final = frozenset(
 
 
 def list_of(block: Json) -> bytes | None:
-    """Returns the RLP of the access list supplied with a block (valid or not), or None."""
+    """Returns the RLP of the access list (valid or not) that a test supplies with a block, or
+    None.
+    """
     found = block.get("blockAccessList")
     if found is None:
         found = (block.get("rlp_decoded") or {}).get("blockAccessList")
@@ -34,7 +36,7 @@ def list_of(block: Json) -> bytes | None:
 
 
 def is_reason(expected: str, error: InvalidBlock) -> bool:
-    """Returns whether a rejection concerns the access list, if ``expected`` requires that."""
+    """Returns whether a rejection concerns the access list, if ``expected`` says that it must."""
     return not OF_THE_LIST.issuperset(expected.split("|")) or error.field.startswith(FIELD)
 
 

@@ -1,4 +1,7 @@
-"""Basic tests: encodings, keys, signing, genesis blocks, proof of work; selected by file name."""
+"""Runs basic tests: encodings, keys, signing, genesis blocks and proof of work.
+
+The name of a file selects its check.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial

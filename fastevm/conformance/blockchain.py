@@ -1,4 +1,4 @@
-"""Blockchain tests: importing blocks on a genesis state must give the expected head and state."""
+"""Runs blockchain tests: imports blocks on a genesis state and checks the head and its state."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -99,7 +99,7 @@ def check_genesis(test: Mapping[str, Any], genesis: Block, layer: Layer) -> Mism
 
 
 def import_block(chain: Chain, position: int, block: Mapping[str, Any]) -> Mismatch | None:
-    """Imports a block. If it must be rejected, the next block builds on the old head.
+    """Imports a block. If the test requires a rejection, the next block builds on the old head.
 
     An invalid block must be rejected with and without its access list.
     """

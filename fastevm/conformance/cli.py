@@ -20,7 +20,7 @@ from fastevm.errors import UnknownForkError, error_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the subcommands: one per suite, and `all`, `real` and `rpc`."""
+    """Adds the subcommands: one for each suite, and `all`, `real` and `rpc`."""
     suites = parser.add_subparsers(dest="suite", metavar="SUITE", required=True)
     for name, (_, purpose) in SUITES.items():
         item = suites.add_parser(name, help=purpose, description=f"Official tests: {purpose}.")
@@ -129,7 +129,7 @@ def parts(paths: Sequence[str]) -> Iterator[Path]:
 
 
 def counted(tally: Tally) -> int:
-    """Returns the number of cases, without those that are not counted."""
+    """Returns the number of cases, except those that are not counted."""
     return tally.passed + tally.failed + tally.skipped
 
 

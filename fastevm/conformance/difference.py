@@ -1,4 +1,4 @@
-"""The differences between two states, printed with the roots of a failed case."""
+"""Lists the differences between two states, which are printed with the roots of a failed case."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,7 +9,10 @@ SHOWN = 6  # differences to print; others are only counted
 
 
 def state_difference(expected: Mapping[bytes, Mapping[str, Any]], found: Layer) -> str:
-    """Describes the first differences; empty if there are none. ``expected``: as for Layer.of."""
+    """Describes the first differences. Returns an empty text if there are none.
+
+    ``expected``: accounts as `Layer.of` takes them.
+    """
     lines = list(_differences(expected, found))
     if len(lines) > SHOWN:
         lines[SHOWN:] = [f"and {len(lines) - SHOWN} more"]

@@ -1,4 +1,4 @@
-"""Difficulty tests: the difficulty from a parent, a timestamp and the rules of a fork."""
+"""Runs difficulty tests: computes the difficulty from a parent, a timestamp and a fork's rules."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -21,7 +21,7 @@ OLD_NAMES: Final[Mapping[str, str]] = {"EIP2384": "MuirGlacier"}
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
     """Yields a case for each vector of each fork of the file.
 
-    Files from before 2021 contain only vectors; the file name has the fork
+    Files from before 2021 contain only vectors. The name of such a file has the fork
     (``difficultyHomestead``).
     """
     if is_vector(next(iter(content.values()), None)):
@@ -45,7 +45,7 @@ def schedule_named(fork: str) -> ForkSchedule:
 
 
 def run(schedule: ForkSchedule, vector: Mapping[str, Any]) -> Mismatch | None:
-    """Checks a vector; ``parentUncles`` is a flag or the hash of the parent's ommers."""
+    """Checks a vector. ``parentUncles`` is either a flag or the hash of the parent's ommers."""
     uncles = number_of(vector.get("parentUncles", "0x0"))
     found = next_difficulty(
         schedule,

@@ -1,4 +1,4 @@
-"""Engine tests: payloads of engine_newPayload must be accepted or rejected."""
+"""Runs engine tests: payloads of engine_newPayload must be accepted or rejected."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -59,7 +59,10 @@ def run(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def deliver(chain: Chain, position: int, payload: Mapping[str, Any]) -> Mismatch | None:
-    """Imports a payload. If it must be rejected, the next payload builds on the old head."""
+    """Imports a payload.
+
+    If the test requires a rejection, the next payload builds on the old head.
+    """
     why = payload.get("validationError") or payload.get("errorCode")
     try:
         chain.add(block_of(payload, chain))
@@ -161,7 +164,7 @@ def withdrawals_of(fields: Mapping[str, Any]) -> tuple[Withdrawal, ...] | None:
 
 
 def embedded(raw: bytes) -> Any:
-    """Returns a transaction as an item of a block's RLP: legacy as a list, others as a string."""
+    """Returns a transaction as an item of a block's RLP: a list if legacy, otherwise a string."""
     try:
         return rlp.decode(raw) if raw[:1] >= b"\xc0" else raw
     except ValueError:

@@ -1,4 +1,6 @@
-"""Detects the kind of tests in a file by its members, so the folder layout does not matter."""
+"""Detects the kind of the tests in a file from the members, so the folder layout does not
+matter.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -73,7 +75,9 @@ def kind_of(name: str, content: Any) -> str | None:
 
 
 def is_index(content: Mapping[str, Any]) -> bool:
-    """Returns whether a file is an index of others, or a state shared by several tests."""
+    """Returns whether a file has no tests: an index of files, or a state that several tests
+    share.
+    """
     return "test_cases" in content or "testIds" in content
 
 
@@ -85,7 +89,7 @@ def has_difficulties(test: Mapping[str, Any]) -> bool:
 
 
 def only(kind: str) -> Suite:
-    """Returns the suite of one kind of tests, which ignores files of other kinds."""
+    """Returns a suite that runs one kind of tests and ignores files of other kinds."""
     return partial(_cases_of, (kind,))
 
 

@@ -1,4 +1,4 @@
-"""The states before cases: in memory, or a remote state with fetched values below changes."""
+"""Builds the states before cases: complete in memory, or remote with values fetched on demand."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ _where: str | None = None
 
 
 class Recorded:
-    """A source with accounts in memory that returns only wanted values."""
+    """A source that has all accounts in memory and returns only the wanted values."""
 
     chain_id = 1
     block_number = 0
@@ -52,7 +52,7 @@ class Recorded:
 
 
 def layer_of(accounts: Accounts) -> Layer:
-    """Returns the state before a case, in memory or remote as selected."""
+    """Returns the state before a case: in memory or remote, as selected."""
     if _where == PRE:
         return Layer.remote(Recorded(accounts))
     if _where == EMPTY:
@@ -61,7 +61,7 @@ def layer_of(accounts: Accounts) -> Layer:
 
 
 def anew(layer: Layer) -> Layer:
-    """Returns the state as it was loaded; a remote state forgets the values that it has fetched."""
+    """Returns the state as it was loaded. A remote state forgets the values that it has fetched."""
     source = None if layer.remote_state is None else layer.remote_state.source
     if isinstance(source, Recorded) and source.accounts:
         return Layer.remote(source)
@@ -69,7 +69,7 @@ def anew(layer: Layer) -> Layer:
 
 
 def whole(layer: Layer) -> Layer:
-    """Returns a copy of the whole state in memory, so that it has a root."""
+    """Returns a copy of the whole state in memory, because only such a state has a root."""
     source = None if layer.remote_state is None else layer.remote_state.source
     if not isinstance(source, Recorded) or not source.accounts:
         return layer
@@ -92,7 +92,7 @@ def whole(layer: Layer) -> Layer:
 def is_readable(accounts: Accounts) -> bool:
     """Returns whether `RemoteAccount` can represent every account.
 
-    It cannot represent empty accounts, nor storage without nonce and code (EIP-7610).
+    `RemoteAccount` cannot represent empty accounts, nor storage without nonce and code (EIP-7610).
     """
     return all(
         fields.get("nonce") or fields.get("code")
@@ -102,7 +102,7 @@ def is_readable(accounts: Accounts) -> bool:
 
 
 def forked(where: str, suite: Suite) -> Suite:
-    """Returns the suite with remote states; ``where`` is a key of `FORKED`."""
+    """Returns the suite with remote states. ``where`` is a key of `FORKED`."""
     return partial(_cases_over, where, suite)
 
 
@@ -127,5 +127,5 @@ def _states(where: str) -> Iterator[None]:
 
 
 def unreadable(accounts: Accounts) -> Apart | None:
-    """Returns why a case cannot run on the selected remote state; None if it can run."""
+    """Returns why a case cannot run on the selected remote state, or None if it can."""
     return Apart(UNREADABLE) if _where == PRE and not is_readable(accounts) else None

@@ -1,4 +1,4 @@
-"""Precompile vectors: input, and either output and price or a failure."""
+"""Runs precompile vectors: an input, and either output and price or a failure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial

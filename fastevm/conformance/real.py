@@ -1,4 +1,4 @@
-"""``fastevm conformance real DIR``: blocks, traces and first blocks of real networks."""
+"""``fastevm conformance real DIR``: runs blocks, traces and first blocks of real networks."""
 
 import argparse
 import sys

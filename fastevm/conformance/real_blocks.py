@@ -39,7 +39,7 @@ RESULTS: Final = {
 
 
 class NotedState(WitnessState):
-    """A witness state that records which values are read."""
+    """A witness state that records which values the execution reads."""
 
     def __init__(self, *nodes: Any, **options: Any) -> None:
         super().__init__(*nodes, **options)
@@ -66,7 +66,7 @@ class RealBlock(NamedTuple):
 
     @classmethod
     def read(cls, name: str, fields: Mapping[str, Any]) -> "RealBlock":
-        """Decodes a case. For a block given by payload attributes, derives the header."""
+        """Decodes a case. Derives the header of a block that payload attributes describe."""
         chain = find(fields["chain_id"]).config()
         parent = header_of(fields["parent"]) if fields["parent"] else None
         transactions = tuple(Transaction.decode(bytes_of(raw)) for raw in fields["transactions"])
@@ -153,7 +153,7 @@ def sealed(real: RealBlock) -> Header:
 
 
 def executed_on_accounts(name: str, fields: Mapping[str, Any]) -> Outcome:
-    """Executes a block without tries; checks gas, bloom and, since Byzantium, receipts root."""
+    """Executes a block without tries. Checks gas, bloom and, since Byzantium, the receipts root."""
     real = RealBlock.read(name, fields)
     has_roots = schedule_of(real.block.header, real.chain).parameters["receipt_has_state_root"]
     unproved = {"stateRoot", "receiptsRoot"} if has_roots else {"stateRoot"}
@@ -165,7 +165,7 @@ def executed_on_accounts(name: str, fields: Mapping[str, Any]) -> Outcome:
 
 
 def compared(real: RealBlock, result: BlockResult, fields: Mapping[str, str]) -> Outcome:
-    """Returns the mismatch of the first differing field."""
+    """Returns the mismatch of the first field in ``fields`` whose value differs, or None."""
     wanted = real.fields["expect"]
     found = {name: getattr(result, field) for name, field in fields.items()}
     return differing({name: wanted[name] for name in fields}, found)

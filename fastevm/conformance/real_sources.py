@@ -1,4 +1,4 @@
-"""Reads recorded data of real chains as cases, with the reader modules stored beside the data."""
+"""Reads recorded data of real chains as cases, with reader modules stored beside the data."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""Compares the traces of real transactions in recordings with our traces, as JSON."""
+"""Compares the recorded traces of real transactions with the traces of fastevm, as JSON."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -186,7 +186,7 @@ def with_indices(call: Any) -> Any:
 
 
 def flat_values(frame: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the compared members of a flat frame: without position and empty members."""
+    """Returns the members of a flat frame that are compared: no position and no empty members."""
     values = {name: frame[name] for name in FLAT_MEMBERS if name in frame}
     for part in ("action", "result"):
         members = frame.get(part) or {}
@@ -204,12 +204,12 @@ def without_code_hashes(found: Any) -> Any:
 
 
 def same(wanted: Any, found: Any) -> Outcome:
-    """Returns None if two values are equal as JSON; otherwise returns the first difference."""
+    """Returns None if two values are equal as JSON, otherwise their first difference."""
     return first_difference(wanted, as_json(found), "")
 
 
 def as_json(value: Any) -> Any:
-    """Returns the value as decoded by a client."""
+    """Returns the value as a client decodes it."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 

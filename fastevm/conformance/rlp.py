@@ -1,4 +1,4 @@
-"""RLP tests: values that must encode and decode, and bytes that must be rejected."""
+"""Runs RLP tests: values that must encode and decode, and bytes that must be rejected."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -16,7 +16,7 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def run(test: Mapping[str, Any]) -> Mismatch | None:
-    """Encodes and decodes a value; if it is VALID or INVALID, only decodes."""
+    """Encodes and decodes a value. Only decodes if the value is VALID or INVALID."""
     encoded = bytes_of(test["out"])
     try:
         decoded = rlp.decode(encoded)
@@ -33,7 +33,7 @@ def run(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def value_of(value: Any) -> Any:
-    """Converts a value: strings are text or, after ``#``, decimal integers."""
+    """Converts a value. A string is text, or a decimal integer after ``#``."""
     if isinstance(value, list):
         return [value_of(item) for item in value]
     if isinstance(value, str) and not value.startswith("#"):

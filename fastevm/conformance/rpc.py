@@ -1,9 +1,9 @@
-"""Recorded JSON-RPC requests against a running node: `fastevm conformance rpc DIR --url URL`.
+"""Sends recorded JSON-RPC requests to a running node: `fastevm conformance rpc DIR --url URL`.
 
-A case is a ``.io`` file: ``//`` comments, then pairs of ``>>`` request and ``<<`` response.
-Cases run in path order against the same node and share its state. Responses must be equal as JSON
-values; only the ``message`` of an error may differ, which is reported separately. A case whose
-header contains ``speconly:`` compares the shape of a result, not its values.
+A case is a ``.io`` file: ``//`` comments, then pairs of ``>>`` request and ``<<`` response. Cases
+run in path order against the same node and share its state. Responses must be equal as JSON values.
+Only the ``message`` of an error may differ, which is reported separately. If the header of a case
+contains ``speconly:``, only the shape of the result is compared.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class Case(Struct, frozen=True):
 
 
 class RpcReport(Struct):
-    """The tally, and differing error messages: (case, expected, found)."""
+    """The counts of cases, and the error messages that differ: (case, expected, found)."""
 
     tally: Tally = field(default_factory=Tally)
     messages: list[tuple[str, str, str]] = field(default_factory=list)

@@ -89,7 +89,7 @@ class Skip(Struct, frozen=True):
 
 
 class Apart(Struct, frozen=True):
-    """A case for rules that are not (yet) part of the protocol, reported separately."""
+    """A case for rules that are not part of the protocol (yet). It is reported separately."""
 
     reason: str
 
@@ -144,7 +144,7 @@ def run_file(suite: Suite, selection: Selection, name: str, content: bytes) -> T
 
 
 def every_skipped(content: Any) -> Iterator[Case]:
-    """Yields the cases of a file that is skipped without a suite."""
+    """Yields the cases of a skipped file, without a suite."""
     for case in content if isinstance(content, Mapping) else range(len(content)):
         yield str(case), None, lambda: None
 
@@ -152,7 +152,7 @@ def every_skipped(content: Any) -> Iterator[Case]:
 def excuse(
     skips: Mapping[str, str], case: str, fork: str | None, draft: bool = False
 ) -> Skip | Apart | None:
-    """Returns why a case is not run, or None if it runs; ``draft``: the file tests draft EIPs."""
+    """Returns why a case is not run, or None if it runs. ``draft``: the file tests draft EIPs."""
     reason = skips.get(case) or skips.get("")
     if reason:
         return Skip(reason)

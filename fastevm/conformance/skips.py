@@ -37,7 +37,7 @@ def is_draft(content: Any) -> bool:
 
 @cache
 def unfinished_fork(network: str) -> str | None:
-    """Returns why cases of a fork or transition are not counted; None if they count.
+    """Returns why cases of a fork or transition are not counted, or None if they count.
 
     Cases of all forks in `fastevm.core.spec` run, so a new fork needs no change here.
     """
@@ -52,7 +52,7 @@ def unfinished_fork(network: str) -> str | None:
 
 
 def skips_of(file: str) -> dict[str, str]:
-    """Returns case -> reason for the skipped cases of a file; the case "" means all."""
+    """Returns the reason for each skipped case of a file. The case "" stands for all cases."""
     found = {}
     for key, reason in SKIPS.items():
         path, _, case = key.partition("::")

@@ -1,4 +1,4 @@
-"""Tests for a draft version of a fork, recognised by the commit of their source."""
+"""Maps tests that were written for a draft version of a fork, by the commit of their source."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,7 +12,7 @@ SNAPSHOTS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def rules_meant(network: str, test: Mapping[str, Any]) -> str:
-    """Returns the name of the rules that a test means by a network's name.
+    """Returns the name of the rules that a test means by the name of a network.
 
     ``_info.url`` of a generated test contains the commit of its source.
     """

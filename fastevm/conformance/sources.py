@@ -76,7 +76,9 @@ def _from_archive(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _check_end(stream: "_Counted", end: int) -> None:
-    """Checks the end of an archive: tarfile accepts a stream that ends between two files."""
+    """Checks the end of an archive, because tarfile accepts a stream that ends between two
+    files.
+    """
     while stream.read(CHUNK):
         pass
     if stream.count < end + tarfile.BLOCKSIZE:

@@ -1,4 +1,4 @@
-"""State tests: a transaction on a given state must give the expected root, in each fork."""
+"""Runs state tests: a transaction on a given state must give the expected root in each fork."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
@@ -63,7 +63,7 @@ class Played(Struct, frozen=True):
 
 
 class StateTest:
-    """A test; parts shared by its entries are decoded once."""
+    """A test. The parts that its entries share are decoded only once."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self.fields = fields
@@ -72,7 +72,7 @@ class StateTest:
 
     @cached_property
     def pre(self) -> Layer:
-        """The state before the transaction, with its tries, which the entries only update."""
+        """The state before the transaction, with its tries, which each entry only updates."""
         layer = layer_of(self.accounts)
         if layer.remote_state is None:
             layer.state_root()
@@ -85,7 +85,7 @@ class StateTest:
 
     @cached_property
     def env(self) -> dict[str, int]:
-        """The numbers of the environment that are present."""
+        """The numbers that the environment contains."""
         env = self.fields["env"]
         return {name: number_of(env[name]) for name in ENVIRONMENT if env.get(name) is not None}
 
@@ -104,7 +104,7 @@ class StateTest:
         return unreadable(self.accounts) or verdict(entry, self.play(fork, entry))
 
     def play(self, fork: str, entry: Mapping[str, Any], execute: Execute = EVM.execute) -> Played:
-        """Returns the outcome of an entry's transaction; ``execute`` runs it on a machine."""
+        """Returns the outcome of an entry's transaction. ``execute`` runs it on a machine."""
         evm = self.machine(self.schedule_of(fork))
         result = rejection = None
         try:
@@ -116,7 +116,7 @@ class StateTest:
         return Played(touched(evm.state, evm.schedule, self.coinbase), result, rejection)
 
     def leaves_coinbase(self, entry: Mapping[str, Any]) -> bool:
-        """Returns whether the expected state was generated without a zero reward."""
+        """Returns whether the expected state was generated without paying a zero reward."""
         if "state" not in entry or self.coinbase in self.accounts:
             return False
         return self.coinbase not in accounts_of(entry["state"])
@@ -132,7 +132,7 @@ class StateTest:
         return network(fork, self.blobs).at(number, timestamp)
 
     def machine(self, schedule: ForkSchedule) -> EVM:
-        """Returns a machine with the test's environment and the state before."""
+        """Returns a machine with the test's environment and the state before the transaction."""
         evm = machine_of(schedule)
         evm.state = anew(self.pre)
         evm.set_block(**self.environment(schedule))
@@ -159,7 +159,7 @@ class StateTest:
         }
 
     def transaction(self, entry: Mapping[str, Any]) -> Transaction:
-        """Returns the transaction of an entry, from its signed bytes if present.
+        """Returns the transaction of an entry, decoded from the signed bytes if the entry has them.
 
         Raises ValueError if the signed bytes do not match the fields of the test.
         """
@@ -222,7 +222,7 @@ def machine_of(schedule: ForkSchedule) -> EVM:
 
 @lru_cache(maxsize=64)
 def ancestors_of(number: int) -> tuple[bytes, ...]:
-    """Returns hashes for BLOCKHASH(n), since there is no chain: keccak256 of n in decimal."""
+    """Returns the hashes for BLOCKHASH(n): keccak256 of n in decimal, since there is no chain."""
     first = max(0, number - ANCESTORS)
     return tuple(keccak256(str(n).encode()) for n in range(number - 1, first - 1, -1))
 
@@ -254,7 +254,7 @@ def hash_of_logs(logs: tuple[Log, ...]) -> bytes:
 def touched(state: Layer, schedule: ForkSchedule, coinbase: bytes) -> Layer:
     """Pays the coinbase a reward of zero, after a transaction or its rejection.
 
-    This creates the account or, since EIP-161, deletes it if it is empty.
+    The reward creates the account or, since EIP-161, deletes it if it is empty.
     """
     account = state.account(coinbase)
     if not schedule.parameters["clears_empty_accounts"]:

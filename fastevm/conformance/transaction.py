@@ -1,4 +1,4 @@
-"""Transaction tests: decoding gives hash, sender and intrinsic gas, or an error."""
+"""Runs transaction tests: decoding gives hash, sender and intrinsic gas, or an error."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""Trie tests: keys and values put into a Merkle-Patricia trie must give a root."""
+"""Runs trie tests: keys and values put into a Merkle-Patricia trie must give a root."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -13,7 +13,7 @@ Pairs = Iterable[tuple[str, str | None]]
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
-    """Yields a case for each test of the file; the file name determines their kind."""
+    """Yields a case for each test of the file. The file name determines their kind."""
     file = name.rsplit("/", 1)[-1]
     for title, test in content.items():
         if "tests" in test:
@@ -25,7 +25,10 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def check_root(test: Mapping[str, Any], hashed: bool, any_order: bool) -> Mismatch | None:
-    """Applies the pairs in order and, if the order must not matter, in reverse."""
+    """Applies the pairs in order.
+
+    If the order must not matter, applies them in reverse order, too.
+    """
     pairs = list(test["in"].items() if isinstance(test["in"], Mapping) else test["in"])
     expected = bytes_of(test["root"])
     for order in (pairs, pairs[::-1]) if any_order else (pairs,):
@@ -36,7 +39,7 @@ def check_root(test: Mapping[str, Any], hashed: bool, any_order: bool) -> Mismat
 
 
 def root_of(pairs: Pairs, hashed: bool) -> bytes:
-    """Returns the root after all pairs in order; value None deletes."""
+    """Returns the root after applying all pairs in order. The value None deletes a key."""
     trie = Trie()
     for key, value in pairs:
         raw = keccak256(text_of(key)) if hashed else text_of(key)
@@ -50,8 +53,8 @@ def root_of(pairs: Pairs, hashed: bool) -> bytes:
 def check_neighbours(test: Mapping[str, Any]) -> Mismatch | None:
     """Compares the neighbours of texts with those in the sorted set of keys.
 
-    Our tries have no cursor, so the check uses proofs: they must find each key, and must not find
-    the texts between keys.
+    The tries of fastevm have no cursor, so the check uses proofs: a proof must find each key, and
+    must not find the texts between keys.
     """
     trie, keys = Trie(), sorted(test["in"])
     for key in keys:

@@ -1,4 +1,4 @@
-"""VM tests: one message frame with Frontier rules, without a transaction."""
+"""Runs VM tests: one message frame with Frontier rules, without a transaction."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -33,7 +33,10 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def run(test: Mapping[str, Any]) -> Mismatch | Apart | None:
-    """Runs a frame. Without ``post`` it must fail, else gas, output, logs and state must match."""
+    """Runs a frame.
+
+    Without ``post`` the frame must fail; else gas, output, logs and state must match.
+    """
     if not is_available():
         return Apart(NO_MACHINE)
     machine, outcome = execute(test)
@@ -92,7 +95,10 @@ def digest_of(outcome: Any) -> bytes:
 
 
 def compare_state(test: Mapping[str, Any], machine: Any) -> Mismatch | None:
-    """Compares all accounts of ``pre`` and ``post``; those missing in ``post`` must not exist."""
+    """Compares all accounts of ``pre`` and ``post``.
+
+    An account that ``post`` lacks must not exist.
+    """
     post = accounts_of(test["post"])
     for address in post.keys() | accounts_of(test["pre"]).keys():
         wanted, found = post.get(address), machine.account(address)

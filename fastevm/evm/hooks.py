@@ -13,7 +13,7 @@ from fastevm.core.spec.opcodes import OPCODES, op_named
 
 
 class CallStart(NamedTuple):
-    """The start of a call, creation or SELFDESTRUCT. ``depth``: 1 for the message itself."""
+    """The start of a call, creation or SELFDESTRUCT. ``depth`` is 1 for the top-level message."""
 
     depth: int
     kind: str  # CALL, CALLCODE, DELEGATECALL, STATICCALL, CREATE, CREATE2 or SELFDESTRUCT
@@ -25,7 +25,7 @@ class CallStart(NamedTuple):
 
 
 class CallEnd(NamedTuple):
-    """The end of a call. ``error`` is None on success only."""
+    """The end of a call. ``error`` is None if and only if the call succeeded."""
 
     depth: int
     error: str | None
@@ -39,7 +39,7 @@ class CallEnd(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An executed opcode. ``stack`` (top last) and ``gas`` are those before it."""
+    """An executed opcode. ``stack`` (top last) and ``gas`` have the values before the opcode."""
 
     address: bytes  # the account whose code is executing
     depth: int

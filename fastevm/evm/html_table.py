@@ -10,7 +10,7 @@ SHOWN_CELL = 80  # most characters of a cell
 
 
 def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Returns a table with a title. Shortens long cells, and shows the number of omitted rows."""
+    """Returns a table with a title. Shortens long cells and says how many rows are omitted."""
     found = list(rows)
     body = "".join(row_html("td", row) for row in found[:SHOWN_ROWS])
     if len(found) > SHOWN_ROWS:

@@ -75,14 +75,14 @@ class EVM:
         offline: bool = False,
         **options: Any,
     ) -> Self:
-        """Returns an EVM on the state of another node, fetched when it is read.
+        """Returns an EVM on the state of another node. Values are fetched when they are read.
 
         ``url``: a JSON-RPC endpoint, or several endpoints of the same chain. ``block`` selects the
-        state and the block environment: a number, a hash, "latest", "safe", "finalized", a
-        negative distance from the newest block, or "pending": the newest state after the
-        transactions of the endpoint's pending block, which are executed here. ``tx_index``: use the
-        state before this transaction of the block. ``hardfork``: rules for a chain with an unknown
-        chain id. ``headers``, ``cache``, ``offline`` and other ``options``: see
+        state and the block environment: a number, a hash, "latest", "safe", "finalized", a negative
+        distance from the newest block, or "pending": the newest state, on which the transactions of
+        the endpoint's pending block are executed locally. ``tx_index``: use the state before this
+        transaction of the block. ``hardfork``: rules for a chain with an unknown chain id.
+        ``headers``, ``cache``, ``offline`` and other ``options``: see
         `fastevm.fork.RemoteSource.open`. Request counters are in
         ``state.remote_state.source.counters``. Raises ForkError if the endpoint does not answer.
         """
@@ -90,12 +90,13 @@ class EVM:
     def fork_at(self, block: str | int | bytes, *, tx_index: int | None = None) -> Self:
         """Returns a fork of the same chain at another block, over the same connections.
 
-        ``block`` and ``tx_index``: as for ``fork``. This machine does not change, and its local
-        changes are not in the new machine; ``unchecked`` and ``code_size_limit`` are. Known
-        accounts and slots are not fetched again if they did not change between the two blocks. A
-        batch of eth_getProof determines which did, verified against the state roots of both blocks.
-        If the endpoint does not serve eth_getProof, or its state roots are not real, all values are
-        fetched again. Raises ForkError if this machine is not a fork or has no such block.
+        ``block`` and ``tx_index``: as for ``fork``. This machine does not change. The new machine
+        gets its ``unchecked`` and ``code_size_limit``, but not its local changes. Known accounts
+        and slots are not fetched again if they did not change between the two blocks. A batch of
+        eth_getProof shows which values changed, and is verified against the state roots of both
+        blocks. If the endpoint does not serve eth_getProof, or its state roots are not real, all
+        values are fetched again. Raises ForkError if this machine is not a fork or the chain has no
+        such block.
         """
 
     @property
@@ -164,15 +165,16 @@ class EVM:
     def unchecked(self, names: str | Iterable[str]) -> None: ...
     @property
     def code_size_limit(self) -> int | None:
-        """Code size limit in bytes; init code may have twice the size. 0: no limit; None: the
-        limit of the fork.
+        """The code size limit in bytes. Init code may have twice the size.
+
+        0 means no limit; None means the limit of the fork.
         """
 
     @code_size_limit.setter
     def code_size_limit(self, limit: int | None) -> None: ...
     @property
     def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
-        """Transient storage kept from message to message, by (address, slot); None: not kept.
+        """The transient storage that messages share, by (address, slot), or None if it is not kept.
 
         If set to a mapping such as ``{}``, a call sees the transient storage of earlier calls with
         ``commit``, as if all belonged to one transaction.
@@ -183,9 +185,9 @@ class EVM:
     def snapshot(self) -> Snapshot: ...
     def revert(self, snapshot: int) -> None: ...
     def cancel(self) -> None:
-        """Ends the current execution without changes; it raises SimulationError.
+        """Ends the current execution without changes. The execution raises SimulationError.
 
-        Any thread may call it. Without an execution in progress, it has no effect.
+        Any thread may call this method. Without an execution in progress, it has no effect.
         """
 
     def rearm(self) -> None: ...
@@ -207,7 +209,7 @@ class EVM:
         timeout: float | None = None,
         trace: Trace | None = None,
     ) -> ExecutionResult:
-        """Runs a message call; keeps its changes if ``commit`` is true, else discards them.
+        """Runs a message call. Keeps its changes if ``commit`` is true, else discards them.
 
         Charges no intrinsic gas or fees and does not change a nonce. ``gas_used`` of the result is
         the gas of the frame before refunds. A failed call is a result with an ``error``; exceptions
@@ -230,11 +232,11 @@ class EVM:
         timeout: float | None = None,
         trace: Trace | None = None,
     ) -> ExecutionResult:
-        """Runs init code as a message; keeps its changes if ``commit`` is true.
+        """Runs init code as a message. Keeps its changes if ``commit`` is true.
 
-        ``created_address`` of the result is ``address``, or the address from the sender and its
-        nonce, which increases by 1. Charges no intrinsic gas or fees, and the size of init code is
-        not limited. Otherwise like ``call``.
+        ``created_address`` of the result is ``address`` if given, else the address computed from
+        the sender and its nonce, which increases by 1. Charges no intrinsic gas or fees, and does
+        not limit the size of init code. Otherwise works like ``call``.
         """
 
     def transact(

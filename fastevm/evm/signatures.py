@@ -23,7 +23,7 @@ OF_ARBITRUM: Final = ("l1_number", "header_base_fee")
 
 
 class Unchanged:
-    """Displayed as the default of a field that keeps its value."""
+    """A default value that is displayed for a field that keeps its value."""
 
     def __repr__(self) -> str:
         return "<unchanged>"
@@ -33,7 +33,7 @@ UNCHANGED: Final = Unchanged()
 
 
 def without_rest(function: Callable[..., Any]) -> list[Parameter]:
-    """Returns the parameters of a function without ``**fields``; the zero address as text."""
+    """Returns the parameters of a function without ``**fields``. Shows the zero address as text."""
     return [
         each.replace(default=ZERO_ADDRESS) if each.default == bytes(20) else each
         for each in signature(function).parameters.values()
@@ -42,7 +42,9 @@ def without_rest(function: Callable[..., Any]) -> list[Parameter]:
 
 
 def with_fields(function: Callable[..., Any], fields: Mapping[str, Any]) -> Signature:
-    """Returns the signature of a function whose ``**fields`` are these, with their defaults."""
+    """Returns the signature of a function with these fields and their defaults as its
+    ``**fields``.
+    """
     usual = without_rest(function)
     more = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in fields.items()

@@ -9,7 +9,7 @@ from fastevm.core.state.layer import Layer
 
 
 class Machine(Protocol):
-    """A machine that can revert to a snapshot."""
+    """A machine that can return to a snapshot."""
 
     @property
     def snapshot_numbers(self) -> tuple[int, ...]: ...

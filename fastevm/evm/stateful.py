@@ -27,5 +27,5 @@ class StatefulPrecompile(Struct, frozen=True):
 
 
 def stateful(run: Callable[[PrecompileCall], Answer]) -> StatefulPrecompile:
-    """Returns a stateful precompile that runs ``run``; also a decorator."""
+    """Returns a stateful precompile that runs ``run``. May be used as a decorator."""
     return StatefulPrecompile(run)

@@ -42,7 +42,10 @@ def checked_names(names: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=SCHEDULES)
 def limited_code(schedule: ForkSchedule, limit: int) -> ForkSchedule:
-    """Returns the rules with another code size limit (init code: twice that); 0: no limit."""
+    """Returns the rules with another code size limit.
+
+    The limit of init code is twice that; 0: no limit.
+    """
     if limit < 0 or limit >= 2**31:
         raise ValueError(f"invalid code size limit {shown(limit)}: expected 0 to 2**31 - 1 bytes")
     sizes = {"max_code_size": limit}

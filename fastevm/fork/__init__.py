@@ -1,4 +1,4 @@
-"""The state of another node's chain: fetched in few round trips and cached on disk."""
+"""The state of another node's chain, fetched in few round trips and cached on disk."""
 
 from fastevm.fork.arbitrum import CLASSIC_BLOCKS
 from fastevm.fork.counters import ForkCounters

@@ -16,7 +16,7 @@ MEMBERS: Final = 4  # nonce, balance, storage root, code hash
 
 
 class ProvenAccount(Struct, frozen=True):
-    """An account as in the state trie. An absent account has zeros and the hashes of empty data."""
+    """An account of the state trie. An absent account has zeros and the hashes of empty data."""
 
     nonce: int = 0
     balance: int = 0

@@ -1,4 +1,6 @@
-"""Reads accounts: with one call if the endpoint supports it, without codes that are known."""
+"""Reads accounts with one call if the endpoint supports it, and does not fetch known codes
+again.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def read_accounts(
 ) -> None:
     """Adds reads of balance, nonce and code.
 
-    ``codes``: codes that the accounts had at another block. If the endpoint supports reading code
+    ``codes``: the codes that the accounts had at another block. If the endpoint can return code
     hashes, unchanged codes are not fetched again.
     """
     first = True

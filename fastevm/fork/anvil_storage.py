@@ -1,7 +1,7 @@
-"""Reads anvil's fork cache: ``~/.foundry/cache/rpc/CHAIN/BLOCK/storage.json``, read only.
+"""Reads anvil's fork cache: ``~/.foundry/cache/rpc/CHAIN/BLOCK/storage.json``. Never writes it.
 
 The file name contains the block number. The file is used if its block environment matches the
-header, and some of its slots are verified in the first round trip.
+header. Some of its slots are verified in the first round trip.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ENVIRONMENT: Final = {
 
 
 class AnvilValues(Struct):
-    """Accounts, and slots by account."""
+    """Accounts by address, and slots by account."""
 
     accounts: dict[bytes, RemoteAccount] = field(default_factory=dict)
     slots: dict[bytes, dict[int, int]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class AnvilValues(Struct):
             yield from ((address, slot, value) for slot, value in slots.items())
 
     def add_to(self, known: Found, wanted: Wanted) -> None:
-        """Adds the wanted accounts that are not known, and all slots of accounts in ``wanted``."""
+        """Adds the wanted accounts that are not known, and all slots of wanted accounts."""
         for address in wanted.accounts & self.accounts.keys():
             known.accounts.setdefault(address, self.accounts[address])
         for address in wanted.accounts | {address for address, _ in wanted.slots}:
@@ -66,7 +66,7 @@ class AnvilValues(Struct):
 
 
 def anvil_values(chain_id: int, block: PinnedBlock, home: Path | None = None) -> AnvilValues | None:
-    """Returns anvil's values of this block; None if there is no matching file."""
+    """Returns anvil's values of this block, or None if there is no matching file."""
     for path in _files(chain_id, block.number, Path.home() if home is None else home):
         try:
             content = json.loads(_text(path))
@@ -85,7 +85,7 @@ def _files(chain_id: int, number: int, home: Path) -> Iterable[Path]:
 
 
 def _text(path: Path) -> bytes:
-    """Returns the file's JSON text, which newer versions of anvil compress with zstd."""
+    """Returns the file's JSON text. Newer versions of anvil compress it with zstd."""
     with path.open("rb") as file:
         if file.read(len(ZSTD)) != ZSTD:
             file.seek(0)
@@ -107,7 +107,7 @@ def _text(path: Path) -> bytes:
 
 
 def _fits(content: Mapping[str, Any], block: PinnedBlock) -> bool:
-    """Returns whether the block environment matches the block in all common members."""
+    """Returns whether all members that the block environment and the block share are equal."""
     environment = content["meta"]["block_env"]
     compared = 0
     for name, member in ENVIRONMENT.items():
@@ -139,7 +139,7 @@ def _values(content: Mapping[str, Any]) -> AnvilValues:
 
 
 def _code(entry: Mapping[str, Any]) -> bytes | None:
-    """Returns the account's code without the file's padding; None if its hash does not match."""
+    """Returns the account's code without the file's padding, or None if its hash does not match."""
     digest = bytes_of(entry["code_hash"], "code_hash", 32)
     if digest == keccak256(b""):
         return b""

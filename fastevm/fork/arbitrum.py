@@ -1,4 +1,4 @@
-"""Arbitrum's chains: how to recognise them, and the rules of a block.
+"""Recognises Arbitrum's chains, and determines the rules of a block.
 
 The version of ArbOS is in the header of each block, so no activation times are needed.
 """
@@ -48,7 +48,10 @@ OPENING_SLOTS: Final = (
 
 
 def opening_slots(schedule: ForkSchedule) -> set[tuple[bytes, int]]:
-    """Returns the slots to fetch before the first call: none under other rules than Arbitrum's."""
+    """Returns the slots to fetch before the first call.
+
+    There are none under rules other than Arbitrum's.
+    """
     if not schedule.parameters["arbos_version"]:
         return set()
     return {(STATE_ADDRESS, key) for key in OPENING_SLOTS}
@@ -57,8 +60,8 @@ def opening_slots(schedule: ForkSchedule) -> set[tuple[bytes, int]]:
 def block_slots(parent: Header, count: int) -> set[tuple[bytes, int]]:
     """Returns the slots that are written at the start of the next ``count`` blocks.
 
-    They hold block hashes: by L1 number in the storage of ArbOS, and by Arbitrum's number in the
-    history contract.
+    The slots hold block hashes: by L1 number in the storage of ArbOS, and by Arbitrum's number in
+    the history contract.
     """
     l1_number = HeaderInfo.of(parent.mix_hash).l1_number
     numbers = range(l1_number, l1_number + count)

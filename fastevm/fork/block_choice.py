@@ -18,7 +18,11 @@ BlockLike = str | int | bytes
 
 
 class BlockChoice(Struct, frozen=True):
-    """The block of a fork: ``tag``, ``number``, ``below`` (the newest, by distance) or ``hash``."""
+    """The block of a fork.
+
+    Exactly one of ``tag``, ``number``, ``below`` (distance from the newest block) and ``hash`` is
+    set.
+    """
 
     tag: str | None = None
     number: int | None = None
@@ -27,7 +31,10 @@ class BlockChoice(Struct, frozen=True):
 
     @property
     def call(self) -> RpcCall:
-        """The request for this block without transactions; for ``below``, the newest block."""
+        """Returns the request for this block without transactions.
+
+        For ``below``, requests the newest block.
+        """
         if self.hash is not None:
             return RpcCall("eth_getBlockByHash", ("0x" + self.hash.hex(), False))
         number = None if self.number is None else quantity(self.number)
@@ -64,7 +71,10 @@ def read_block(block: Any) -> BlockChoice:
 
 
 def split_block(url: str) -> tuple[str, BlockChoice | None]:
-    """Splits ``URL@BLOCK`` into URL and block; the block is None if there is none."""
+    """Splits ``URL@BLOCK`` into the URL and the block.
+
+    The block is None if the text has no ``@``.
+    """
     address, _, text = url.rpartition("@")
     known = text.lower() in TAGS or re.fullmatch(HASH, text) or re.fullmatch(NUMBER, text)
     if known and "://" in address and address.split("://", 1)[1]:

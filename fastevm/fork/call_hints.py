@@ -25,7 +25,7 @@ PRESTATE_TRACER: Final = {"tracer": "prestateTracer", "tracerConfig": {"includeE
 
 
 class CallHints:
-    """The endpoint's predictions of what calls will read. ``named``: keys without values."""
+    """The endpoint's predictions of what calls will read. ``named`` has keys without values."""
 
     def __init__(self, calls: Sequence[Mapping[str, Any]]) -> None:
         self.calls = _distinct(calls)[:MAX_LISTED]
@@ -34,7 +34,9 @@ class CallHints:
         self.named_slots: set[tuple[bytes, int]] = set()
 
     def ask(self, batch: StateBatch) -> None:
-        """Adds the requests: traces if supported, else access lists; both if unknown."""
+        """Adds the requests: traces if the endpoint supports them, else access lists; both if
+        unknown.
+        """
         prestate = batch.capabilities.get(Capability.PRESTATE)
         lists = prestate is not True and batch.capabilities.get(Capability.ACCESS_LIST) is not False
         for index, call in enumerate(self.calls):
@@ -49,7 +51,10 @@ class CallHints:
             batch.compare(lambda: self._accept(batch))
 
     def _block_of_lists(self, batch: StateBatch) -> Any:
-        """Returns the block for access lists. A nearby one suffices: lists have no values."""
+        """Returns the block for access lists.
+
+        A nearby block suffices, because lists have no values.
+        """
         by_number = batch.capabilities.get(Capability.LIST_BY_NUMBER)
         return batch.block.by_number if by_number else batch.block_parameter
 

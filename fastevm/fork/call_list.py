@@ -11,9 +11,11 @@ MAX_SHOWN: Final = 200  # characters of the parameters in messages
 
 
 class RpcCall(Struct, frozen=True):
-    """A call. An ``optional`` call may fail, and is dropped if the whole batch is refused.
+    """A JSON-RPC call.
 
-    ``exists``: the requested object is known to exist, so null means that the server lags behind.
+    An ``optional`` call may fail, and is dropped if the endpoint refuses the whole batch.
+    ``exists``: the requested object is known to exist, so a null result means that the server lags
+    behind.
     """
 
     method: str

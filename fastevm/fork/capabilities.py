@@ -1,4 +1,4 @@
-"""The capabilities of an endpoint: learned from its answers and cached on disk."""
+"""The capabilities of an endpoint, which are learned from its answers and cached on disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_UNCLEAR: Final = 2  # unexplained failures after which a capability counts a
 
 
 class Capability(StrEnum):
-    """Methods to read state that not every endpoint supports."""
+    """A method to read state that not every endpoint supports."""
 
     BLOCK_HASH = "block_hash"  # a block parameter by hash (EIP-1898)
     PRESTATE = "prestate"  # debug_traceCall with the prestateTracer
@@ -28,7 +28,10 @@ class Capability(StrEnum):
 
 
 class Capabilities:
-    """The capabilities of one endpoint; None = not tried yet. Thread-safe."""
+    """The capabilities of one endpoint. None means that a capability was not tried yet.
+
+    Thread-safe.
+    """
 
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
         self._lock = threading.Lock()
@@ -41,7 +44,7 @@ class Capabilities:
                 self._known[name] = value
 
     def get(self, capability: Capability) -> bool | None:
-        """Returns whether the endpoint has the capability; None if not tried."""
+        """Returns whether the endpoint has the capability, or None if it was not tried yet."""
         return self._known.get(capability)
 
     def set(self, capability: Capability, value: bool) -> None:
@@ -52,7 +55,10 @@ class Capabilities:
                 self.changed = True
 
     def unclear(self, capability: Capability) -> None:
-        """Records a failure with an unclear reason; several mean that the capability is missing."""
+        """Records a failure whose reason is unclear.
+
+        After several, the capability counts as missing.
+        """
         with self._lock:
             self._unclear[capability] = self._unclear.get(capability, 0) + 1
             often = self._unclear[capability] >= MAX_UNCLEAR

@@ -1,9 +1,9 @@
-"""Moves a fork to another block. Keeps values that Merkle proofs show to be unchanged.
+"""Moves a fork to another block and keeps values that Merkle proofs show to be unchanged.
 
 One eth_getProof at the new block gives an account with the root of its storage. If the account had
 the same root at the old block, all its known slots are valid at the new block. Proofs are verified
-against the state roots of both headers. If an endpoint's roots are not real, as on a fork, values
-are only fetched again.
+against the state roots of both headers. If an endpoint's roots are not real, as on a fork, all
+values are fetched again.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ NAMES: Final = (
 
 
 class ForkCounters:
-    """Counters of a fork and its siblings at other blocks, shared by all threads.
+    """Counters of a fork and of forks of the same chain at other blocks. All threads share them.
 
     ``requests``: HTTP requests. ``round_trips``: waits for the endpoint, however many requests were
     sent in parallel. ``calls``: JSON-RPC calls. ``accounts``, ``slots``, ``codes``: values received

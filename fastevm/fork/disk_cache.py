@@ -70,7 +70,7 @@ COUNTED: Final = ("chain", "block", *OF_BLOCKS, "code", "endpoint")
 
 
 def cache_folder() -> Path:
-    """Returns the default folder: FASTEVM_FORK_CACHE, else a folder in the user's cache folder."""
+    """Returns the folder FASTEVM_FORK_CACHE, or a folder in the user's cache folder by default."""
     chosen = os.environ.get("FASTEVM_FORK_CACHE")
     if chosen:
         return Path(chosen)
@@ -85,7 +85,7 @@ def max_cache_bytes() -> int:
 
 
 class CachedBlock(Struct, frozen=True):
-    """The key of a block in the file."""
+    """The key of a block in the cache file."""
 
     id: int
     chain: int
@@ -110,7 +110,7 @@ class DiskCache:
     # --- blocks and headers ---------------------------------------------------------------------
 
     def block(self, chain: str, pinned: PinnedBlock) -> CachedBlock | None:
-        """Returns the key of a block; adds the block if it is new, and updates its time of use."""
+        """Returns the key of a block. Adds the block if it is new, and updates its time of use."""
         header = zlib.compress(json.dumps(dict(pinned.header)).encode(), 1)
 
         def write(file: sqlite3.Connection) -> CachedBlock:
@@ -130,7 +130,10 @@ class DiskCache:
     def find_block(
         self, chain: str, *, digest: bytes | None = None, number: int | None = None
     ) -> PinnedBlock | None:
-        """Returns a block by hash or number, or the newest block; None if it is not cached."""
+        """Finds a block by hash or number, or the newest block.
+
+        Returns None if it is not cached.
+        """
         by = "hash = :hash" if digest is not None else "number = :number"
         by = "1" if digest is None and number is None else by
         rows = self._read(
@@ -144,7 +147,7 @@ class DiskCache:
     # --- values ---------------------------------------------------------------------------------
 
     def put(self, block: CachedBlock, found: Found, *, replaces: bool = False) -> None:
-        """Writes values of a block. ``replaces``: overwrite existing values."""
+        """Writes values of a block. ``replaces``: whether to overwrite existing values."""
         how = "replace" if replaces else "ignore"
         codes = {
             keccak256(account.code): account.code
@@ -233,7 +236,7 @@ class DiskCache:
     # --- answers and endpoints ------------------------------------------------------------------
 
     def put_response(self, block: CachedBlock, request: bytes, answer: Any) -> None:
-        """Stores an answer that depends only on the block."""
+        """Stores the answer to a request that depends only on the block."""
         body = zlib.compress(json.dumps(answer, separators=(",", ":")).encode(), 1)
         if len(body) <= MAX_RESPONSE_BYTES:
             self._write(
@@ -244,7 +247,7 @@ class DiskCache:
             )
 
     def response(self, block: CachedBlock, request: bytes) -> Any:
-        """Returns a stored answer, or None; null answers are not stored."""
+        """Returns a stored answer, or None. Null answers are not stored."""
         rows = self._read(
             "select body from response where block = ? and request = ?", (block.id, request)
         )
@@ -253,7 +256,10 @@ class DiskCache:
         )
 
     def put_endpoint(self, key: str, chain: str, capabilities: Mapping[str, Any]) -> None:
-        """Stores the chain and capabilities of an endpoint; ``key`` does not reveal its address."""
+        """Stores the chain and capabilities of an endpoint.
+
+        ``key`` does not reveal the endpoint's address.
+        """
         values = (key, chain, json.dumps(dict(capabilities)))
         self._write(
             lambda file: file.execute("insert or replace into endpoint values(?, ?, ?)", values)
@@ -267,7 +273,7 @@ class DiskCache:
     # --- the file as a whole --------------------------------------------------------------------
 
     def stats(self) -> dict[str, int]:
-        """Returns the number of rows of each kind, and the size of the file as ``bytes``."""
+        """Returns the number of rows of each kind, and the size of the file under ``bytes``."""
         found = {name: self._count(f"select count(*) from {name}") for name in COUNTED}
         return {**found, "bytes": self._used_bytes()}
 
@@ -313,7 +319,10 @@ class DiskCache:
             self._open().execute("vacuum into ?", (str(target),))
 
     def import_from(self, source: Path) -> int:
-        """Adds the blocks of an exported file; returns how many were new. Raises ValueError."""
+        """Adds the blocks of an exported file. Returns how many blocks were new.
+
+        Raises ValueError.
+        """
         if not _is_cache(source):
             raise ValueError(f"{source} is not an exported cache of this version")
         with self._lock:
@@ -327,7 +336,10 @@ class DiskCache:
                 file.execute("detach other")
 
     def evict(self, max_bytes: int) -> int:
-        """Deletes least recently used blocks until the file fits; returns their number."""
+        """Deletes the least recently used blocks until the file fits.
+
+        Returns how many were deleted.
+        """
 
         def write(file: sqlite3.Connection) -> bool:
             row = file.execute("select id from block order by used limit 1").fetchone()
@@ -372,7 +384,10 @@ class DiskCache:
         *,
         whole: bool,
     ) -> None:
-        """Adds slots of an account: all slots if ``whole`` and there are not too many."""
+        """Adds slots of an account.
+
+        With ``whole``, adds all its slots if there are not too many.
+        """
         query = "select slot, value from slot where block = ? and address = ?"
         if whole:
             query_all = f"{query} limit {MAX_SLOTS_OF_ACCOUNT}"

@@ -56,7 +56,7 @@ _ids = count(1)  # unique across endpoints, so answers cannot be confused
 
 
 class Limited(Exception):
-    """The rate limit was exceeded; ``seconds``: value of Retry-After, or None."""
+    """The endpoint's rate limit was exceeded. ``seconds``: value of Retry-After, or None."""
 
     def __init__(self, message: str, seconds: float | None = None) -> None:
         super().__init__(message)
@@ -64,9 +64,10 @@ class Limited(Exception):
 
 
 class BatchRefused(Exception):
-    """The whole batch was refused; ``limit``: the maximum size named in the text, or None.
+    """The endpoint refused the whole batch.
 
-    ``about_size``: whether the text names the size as the reason.
+    ``limit``: the maximum size that the error text names, or None. ``about_size``: whether the text
+    names the size as the reason.
     """
 
     def __init__(self, message: str, limit: int | None = None, *, about_size: bool = False) -> None:
@@ -80,7 +81,7 @@ class NotConnected(RpcUnreachable):
 
 
 class Endpoint:
-    """Sends calls to one URL, once, without retries. Thread-safe.
+    """One URL of an upstream. Sends calls without retries. Thread-safe.
 
     ``name`` is the URL without its key. ``batch_limit``: known maximum number of calls per body.
     """
@@ -121,11 +122,14 @@ class Endpoint:
         return monotonic() < self._rests_until
 
     def failed(self) -> None:
-        """Records a failure: the endpoint is avoided for a while if there is another one."""
+        """Records a failure.
+
+        The endpoint is avoided for a while if the upstream has another one.
+        """
         self._rests_until = monotonic() + RESTING_SECONDS
 
     def hedge_seconds(self) -> float | None:
-        """Returns the 95th percentile of the latency in seconds; None if it is not known yet."""
+        """Returns the 95th percentile of the latency in seconds, or None if it is not known yet."""
         with self._lock:
             if len(self._latencies) < MIN_LATENCIES:
                 return None
@@ -136,7 +140,10 @@ class Endpoint:
         return self.bucket.take(_price(calls))
 
     def count(self, calls: Sequence[RpcCall], sent_at: float, *, limited: bool) -> None:
-        """Counts a request that was sent at ``sent_at`` and answered, or refused if ``limited``."""
+        """Counts a request sent at ``sent_at``.
+
+        ``limited``: the endpoint refused it due to its rate limit.
+        """
         update = self.bucket.limited if limited else self.bucket.answered
         update(_price(calls), sent_at)
 
@@ -225,7 +232,7 @@ class Endpoint:
         raise BatchRefused(f"{self.name}: a single answer to a batch")
 
     def _only_answer(self, answer: HttpAnswer, request: dict[str, Any], value: Any) -> Answer:
-        """Returns the answer to a single call; an error may lack the request id."""
+        """Returns the answer to a single call. An error may lack the request id."""
         if value.get("id") != request["id"] and value.get("error") is None:
             raise RpcUnreachable(f"{self.name}: the answer belongs to another request")
         found = self._answer(request, value, answer.status)
@@ -279,7 +286,7 @@ def is_repeatable(call: RpcCall) -> bool:
 
 
 def is_loopback(url: str) -> bool:
-    """Returns whether the URL is on this machine."""
+    """Returns whether the URL refers to this machine."""
     host = urlsplit(url).hostname or ""
     return host in LOOPBACK or host.startswith("127.")
 
@@ -301,7 +308,7 @@ def _decoded(body: bytes) -> Any:
 
 
 def _retry_after(headers: HTTPMessage) -> float | None:
-    """Returns the seconds of a Retry-After header, which is a number or a date."""
+    """Returns the seconds of a Retry-After header, whose value is a number or a date."""
     text = headers.get("Retry-After")
     if text is None:
         return None

@@ -60,11 +60,11 @@ OnAnswers = Callable[[Mapping[int, Answer]], None]
 class EndpointOptions:
     """Options of requests to an upstream.
 
-    ``headers`` are sent with every request. A failed request is repeated up to ``retries`` times,
-    first after ``backoff`` seconds, doubled each time; ``timeout`` is in seconds per request.
-    ``compute_units_per_second`` throttles calls after the endpoint reported a rate limit, if
-    ``rate_limit`` is true. ``batch_size``: calls per body. ``progress``: show a bar on a terminal.
-    ``guarded``: refuse link-local addresses and metadata services.
+    ``headers`` are sent with every request. A failed request is repeated up to ``retries`` times.
+    The delay is ``backoff`` seconds at first and doubles each time; ``timeout`` is in seconds per
+    request. ``compute_units_per_second`` throttles calls after the endpoint reported a rate limit,
+    if ``rate_limit`` is true. ``batch_size``: calls per body. ``progress``: show a progress bar on
+    a terminal. ``guarded``: refuse link-local addresses and metadata services.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -79,7 +79,10 @@ class EndpointOptions:
 
 
 class _Part(Struct, frozen=True):
-    """Calls (by index) that are sent in one body. ``depth``: number of round trips before it."""
+    """The calls (by index) that are sent in one body.
+
+    ``depth``: number of round trips before it.
+    """
 
     indices: tuple[int, ...]
     attempt: int = 0
@@ -96,7 +99,7 @@ class _TimeLimit(Struct):
     ends: float
 
     def held(self, seconds: float) -> None:
-        """Extends the deadline for a request that is delayed by ``seconds``."""
+        """Extends the deadline by the ``seconds`` that a request is delayed."""
         if seconds > 0:
             self.ends = max(self.ends, monotonic() + seconds + self.seconds)
 
@@ -161,10 +164,10 @@ class Endpoints:
             item.batch_limit = min(item.batch_limit, max(1, limit))
 
     def ask(self, calls: Sequence[RpcCall], on_answers: OnAnswers | None = None) -> list[Answer]:
-        """Returns the answers in order of the calls: a result or RpcRefusal each.
+        """Returns the answers in order of the calls. Each is a result or an RpcRefusal.
 
         ``on_answers`` receives answers (by index) as they arrive. Raises ForkError if an answer
-        cannot be obtained; earlier answers have been passed to ``on_answers`` by then.
+        cannot be obtained; ``on_answers`` has received all earlier answers by then.
         """
         if not calls:
             return []
@@ -194,7 +197,7 @@ class Endpoints:
             item.close()
 
     def _attempt_all(self, calls: Sequence[RpcCall], began: float, progress: Progress) -> Any:
-        """Yields each part with its outcome until every call has an answer."""
+        """Sends parts until every call has an answer. Yields each part with its outcome."""
         seconds = TIMEOUTS_IN_ALL * self.options.timeout
         limit = _TimeLimit(seconds, began + seconds)
         size = min(self.batch_limit, *(_admitted(calls, item) for item in self._all))
@@ -268,7 +271,7 @@ class Endpoints:
             seconds = 0.0
 
     def _choose(self, part: _Part) -> Endpoint:
-        """Returns the next URL that did not fail recently, if possible not the last one used."""
+        """Returns the next URL. Avoids URLs that failed recently, and then the URL used last."""
         if len(self._all) == 1:
             return self._all[0]
         self._next += 1
@@ -276,7 +279,7 @@ class Endpoints:
         return min(turn, key=lambda item: (item.rests, item is part.last))
 
     def _hedged(self, endpoint: Endpoint, calls: Sequence[RpcCall]) -> list[Answer]:
-        """Returns the answers; sends a slow request a second time (hedging)."""
+        """Returns the answers. If the request is slow, sends it a second time (hedging)."""
         seconds = endpoint.hedge_seconds()
         spent = self.counters.hedges < MAX_HEDGED_SHARE * self.counters.requests
         if seconds is None or not spent or not all(map(is_repeatable, calls)):
@@ -294,7 +297,7 @@ class Endpoints:
     def _answered(
         self, part: _Part, mine: Sequence[RpcCall], endpoint: Endpoint, found: list[Answer]
     ) -> _Outcome:
-        """Stores answers; schedules retries for missing, rate-limited or lagging calls."""
+        """Stores answers. Schedules retries of calls that are missing, rate-limited or lagging."""
         outcome = _Outcome()
         limited, missing, elsewhere = [], [], []
         for index, call, answer in zip(part.indices, mine, found, strict=True):
@@ -328,7 +331,7 @@ class Endpoints:
     def _limited(
         self, part: _Part, mine: Sequence[RpcCall], endpoint: Endpoint, limit: Limited
     ) -> _Outcome:
-        """Schedules a retry; splits a batch that exceeds the rate limit.
+        """Schedules a retry. Splits a batch that exceeds the rate limit.
 
         A batch that costs more than a second's quota would never succeed as a whole.
         """
@@ -351,7 +354,9 @@ class Endpoints:
         endpoint: Endpoint,
         refusal: BatchRefused,
     ) -> _Outcome:
-        """Retries without optional calls if there are any, else with smaller batches."""
+        """Schedules a retry without the optional calls or, if there are none, with smaller
+        batches.
+        """
         without = self._without_optional(part, calls, str(refusal))
         if without is not None and not refusal.about_size:
             return without
@@ -362,7 +367,7 @@ class Endpoints:
     def _without_optional(
         self, part: _Part, calls: Sequence[RpcCall], reason: str
     ) -> _Outcome | None:
-        """Returns a retry without the optional calls; None if there are none."""
+        """Returns a retry without the optional calls, or None if there are no optional calls."""
         optional = [index for index in part.indices if calls[index].optional]
         if not optional:
             return None
@@ -374,7 +379,7 @@ class Endpoints:
     def _unreachable(
         self, part: _Part, calls: Sequence[RpcCall], endpoint: Endpoint, error: RpcUnreachable
     ) -> _Outcome:
-        """Schedules a retry, if possible on another URL. A call that is not idempotent fails."""
+        """Schedules a retry, on another URL if possible. A call that is not idempotent fails."""
         tried = part.attempt + 1
         if isinstance(error, NotConnected) and not self._connected and tried >= len(self._all):
             raise ForkError(str(error))  # if it never answered, the address is probably wrong
@@ -400,8 +405,8 @@ class Endpoints:
 def _split(part: _Part, calls: Sequence[RpcCall], endpoint: Endpoint, delay: float) -> list[_Part]:
     """Splits a refused part into parts of at most half as many calls as were refused.
 
-    ``calls``: those of the refused request. Returns nothing for a single call, or without a rate
-    limit. The rate limit delays the new parts, in addition to ``delay`` seconds, so the split does
+    ``calls``: the calls of the refused request. Returns nothing for a single call, or if there is
+    no rate limit. The new parts wait ``delay`` seconds and for the rate limit, so the split does
     not count as an attempt.
     """
     if endpoint.bucket.rate <= 0 or len(calls) == 1:
@@ -412,7 +417,10 @@ def _split(part: _Part, calls: Sequence[RpcCall], endpoint: Endpoint, delay: flo
 
 
 def _admitted(calls: Sequence[RpcCall], endpoint: Endpoint) -> int:
-    """Returns how many of these calls may be sent together: all, unless the endpoint throttles."""
+    """Returns how many of these calls may be sent together.
+
+    All may, unless the endpoint throttles.
+    """
     return _calls_within_quota(calls, endpoint) if endpoint.bucket.throttles else len(calls)
 
 

@@ -40,7 +40,7 @@ def forked_evm(
     hardfork: str | None = None,
     **options: Any,
 ) -> Machine:
-    """Implements ``EVM.fork``; ``kind``: the class of the machine."""
+    """Implements ``EVM.fork``. ``kind``: the class of the machine."""
     known = signature(RemoteSource.open).parameters
     for name in options:
         if name not in known:
@@ -78,7 +78,7 @@ def _machine(
     tx_index: int | None,
     old: RemoteState | None = None,
 ) -> Machine:
-    """Returns a machine at the source's block. Keeps values of ``old`` that did not change."""
+    """Returns a machine at the source's block. Keeps the values of ``old`` that did not change."""
     found = pending_block(source) if is_pending else None
     header = header_from_json(found or source.header)
     schedule = config.activations.at(header.number, header.timestamp, after_merge=None)

@@ -1,4 +1,4 @@
-"""One fetch: the round trips for the wanted values and for values that calls will read."""
+"""Performs one fetch: the round trips for the wanted values and for values that calls will read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRACES: Final = "its prestate traces"
 
 
 class Fetching:
-    """Fetches ``wanted`` and values that its calls read, except ``known``."""
+    """Fetches ``wanted`` and the values that its calls read, except ``known``."""
 
     def __init__(
         self,

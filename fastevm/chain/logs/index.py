@@ -1,4 +1,4 @@
-"""The log index of the canonical chain: blooms and packed logs; the newest blocks are in memory."""
+"""The log index of the canonical chain: blooms and packed logs, in memory for the newest blocks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PAGE_BLOCKS = 256
 
 
 class LogLimits(Struct, frozen=True, kw_only=True):
-    """Limits of the index. Older blocks are read from the chain.
+    """Limits of the index. Logs of older blocks are read from the chain.
 
-    ``blocks``: blocks with blooms in memory, rounded up to a page. ``size``: bytes of packed logs,
-    about 200 per log.
+    ``blocks``: number of blocks whose blooms are in memory, rounded up to a page. ``size``: bytes
+    of packed logs, about 200 per log.
     """
 
     blocks: int = 262_144
@@ -53,9 +53,10 @@ class Preconfirmed(Protocol):
 
 
 class _Page:
-    """The blooms of PAGE_BLOCKS blocks, with the packed logs that are in memory.
+    """The blooms of PAGE_BLOCKS blocks, and the packed logs of those that have them in memory.
 
-    Blocks are only appended after those that readers use. Missing packed logs are built on demand.
+    New blocks are appended after the blocks that readers use. Missing packed logs are built on
+    demand.
     """
 
     __slots__ = ("blocks", "blooms", "size")
@@ -78,9 +79,10 @@ class _Page:
     def find(
         self, start: int, stop: int, query: LogQuery
     ) -> tuple[list[int], list[BlockLogs | None]]:
-        """Returns blocks with matching blooms, from ``start`` to ``stop - 1``.
+        """Returns the blocks with matching blooms, from ``start`` to ``stop - 1``.
 
-        The result has their offsets from ``start``, and their packed logs (None: not in memory).
+        The result has the offsets of the blocks from ``start``, and their packed logs, or None for
+        logs that are not in memory.
         """
         with memoryview(self.blooms)[start * BLOOM_SIZE : stop * BLOOM_SIZE] as blooms:
             hits = query.blooms.scan(blooms)
@@ -88,7 +90,10 @@ class _Page:
         return hits, [blocks[start + hit] for hit in hits]
 
     def release(self, excess: int) -> int:
-        """Drops the oldest packed logs until ``excess`` bytes are free. Returns dropped bytes."""
+        """Drops the oldest packed logs until ``excess`` bytes are free.
+
+        Returns the bytes dropped.
+        """
         before = self.size
         for offset in range(PAGE_BLOCKS):
             if before - self.size >= excess:
@@ -108,7 +113,7 @@ class _Page:
 class _Window(NamedTuple):
     """The covered blocks: ``length`` blocks from number ``first`` on.
 
-    ``tip`` is the last block's hash. A page is None until a query reads it.
+    ``tip`` is the hash of the last block. A page is None until a query reads the page.
     """
 
     first: int
@@ -122,10 +127,11 @@ class _Window(NamedTuple):
 
 
 class LogIndex:
-    """Finds blocks of the canonical chain that may contain wanted logs.
+    """Finds blocks of the canonical chain that may contain the wanted logs.
 
-    Any thread may read; it uses the last published window. Call :meth:`update` after every change
-    of the head, or register it as a listener. Blocks outside the window are read from the chain.
+    Any thread may read; each read uses the last published window. Call :meth:`update` after every
+    change of the head, or register it as a listener. Blocks outside the window are read from the
+    chain.
     """
 
     def __init__(self, chain: BlockReader, limits: LogLimits | None = None) -> None:
@@ -150,7 +156,7 @@ class LogIndex:
     def blocks(self, first: int, last: int, query: LogQuery) -> Iterator[list[BlockLogs]]:
         """Yields canonical blocks ``first`` to ``last`` that may contain the logs, in order.
 
-        Each item is a group of blocks. Numbers beyond the chain are ignored. Some blocks may
+        Each item is a group of blocks. Numbers beyond the head are ignored. A yielded block may
         contain none of the logs. During a reorganisation, blocks of both branches may appear.
         """
         window = self._window
@@ -173,7 +179,9 @@ class LogIndex:
             number = stop
 
     def size_of(self, first: int, last: int, query: LogQuery) -> int | None:
-        """Returns the bytes of packed logs of these blocks; None if some are not in memory."""
+        """Returns the size of these blocks' packed logs in bytes, or None if some are not in
+        memory.
+        """
         window, size = self._window, 0
         number, end = max(first, self.chain.genesis.number), min(last, self.chain.head.number) + 1
         if number < window.first or end > window.numbers.stop:
@@ -190,8 +198,9 @@ class LogIndex:
         return size
 
     def of_block(self, block: Block) -> BlockLogs:
-        """Returns the packed logs of a block of any branch. Raises UnknownBlockError if it has
-        been dropped.
+        """Returns the packed logs of a block on any branch.
+
+        Raises UnknownBlockError if the block has been dropped.
         """
         receipts = self.chain.receipts_of(block.hash)
         header, transactions = block.header, block.transactions
@@ -273,7 +282,9 @@ class LogIndex:
         return page
 
     def _is_canonical(self, window: _Window) -> bool:
-        """Returns whether the last block of the window is canonical, and so all before it."""
+        """Returns whether the last block of the window, and therefore every block in it, is
+        canonical.
+        """
         last = window.first + window.length - 1
         return window.tip is not None and self.chain.canonical_hash(last) == window.tip
 
@@ -312,7 +323,10 @@ class LogIndex:
         return _Window(window.first, count, pages, tip)
 
     def _extended(self, window: _Window, change: HeadChange | None) -> _Window:
-        """Extends the window to the head. Packs new blocks immediately, older ones on first use."""
+        """Returns the window extended to the head.
+
+        Packs new blocks immediately, older ones on first use.
+        """
         number, pages, tip = window.numbers.stop, window.pages, window.tip
         end = self.chain.head.number + 1
         new = change.added[0].number if change is not None and change.added else end

@@ -1,8 +1,8 @@
 """The chains of ``chains.json`` and their genesis states.
 
-Sources: for OP-stack chains, the superchain registry (2026-08-04; Base as of its removal there)
-and Base's fork times from docs.base.org; for Ethereum's chains, go-ethereum's ``params`` and
-``core/genesis_alloc.go``. A test compares the hash of every genesis with the file.
+Sources for OP Stack chains: the superchain registry (2026-08-04; Base as of its removal there) and
+Base's fork times from docs.base.org. Sources for Ethereum's chains: ``params`` and
+``core/genesis_alloc.go`` of go-ethereum. A test compares the hash of every genesis with the file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ class UnknownChain(FastevmError, ValueError):
 
 
 class GenesisUnavailable(FastevmError, ValueError):
-    """A genesis that is not in the package, or cannot exist as a file. The message says why."""
+    """A genesis that the package does not contain, or that no file can contain.
+
+    The message says why.
+    """
 
 
 class NamedChain(Struct, frozen=True, kw_only=True):
@@ -56,7 +59,7 @@ class NamedChain(Struct, frozen=True, kw_only=True):
 
     @property
     def fixed_block_time(self) -> bool:
-        """Whether every block has its parent's time plus the block time, as on the OP stack."""
+        """Whether every timestamp is the parent's plus the block time, as on the OP Stack."""
         return "optimism" in self.fork_config
 
     @property

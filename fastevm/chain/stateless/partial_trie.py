@@ -1,4 +1,4 @@
-"""A partly known Merkle-Patricia trie: reads, changes and the root.
+"""A partly known Merkle-Patricia trie, which can be read and changed and computes its root.
 
 Source: Yellow Paper, appendix D. The nodes of a witness are in no particular order.
 """
@@ -22,7 +22,10 @@ BRANCHES: Final = 16
 
 
 class MissingNode(FastevmError, KeyError):
-    """A required node that is unknown: its hash, and its path of nibbles from the root."""
+    """A required node is unknown.
+
+    Has the hash of the node and its path of nibbles from the root.
+    """
 
     def __init__(self, digest: bytes, path: tuple[int, ...]) -> None:
         super().__init__(digest, path)
@@ -54,7 +57,10 @@ class Extension(Struct, eq=False):
 
 
 class Branch(Struct, eq=False):
-    """A branch: a child for each next nibble. Keys have equal lengths, so none ends here."""
+    """A branch: one child for each next nibble.
+
+    Has no value, because all keys have equal lengths.
+    """
 
     children: list[Node | None]
     reference: bytes | None = None
@@ -78,9 +84,9 @@ class PartialTrie:
     """The trie with this ``root``. ``pool``: the known nodes, RLP by Keccak-256.
 
     Keys are 32 bytes (hashes of addresses or slots). Raises MissingNode if a path leads to a node
-    outside the pool, and BadNode if bytes are not a node. A failed change does not affect `root`
-    and may be repeated when the pool has more nodes. ``read`` collects the hashes of the required
-    nodes of all tries that share this set.
+    outside the pool, and BadNode if bytes are not a node. A failed change does not affect `root`;
+    the caller may repeat it after adding nodes to the pool. ``read`` is a set that may be shared
+    with other tries; each required node's hash is added to it.
     """
 
     def __init__(
@@ -178,7 +184,7 @@ class PartialTrie:
         return _fork(node, shared, path[at + shared :], value)
 
     def _without(self, node: Node | None, path: tuple[int, ...], at: int) -> Node | None:
-        """Returns the node without the key; the same object if the key is absent."""
+        """Returns the node without the key, or the same node object if the key is absent."""
         if node is None:
             return None
         read = self._read(node, path[:at])
@@ -200,7 +206,9 @@ class PartialTrie:
         return read if left is child else self._branch_with(read, path[: at + 1], left)
 
     def _branch_with(self, branch: Branch, path: tuple[int, ...], child: Node | None) -> Node:
-        """Replaces the child at the end of ``path``. Returns the branch or its replacement."""
+        """Returns the branch with another child at the end of ``path``, or the node that replaces
+        it.
+        """
         children = list(branch.children)
         children[path[-1]] = child
         rest = [nibble for nibble, item in enumerate(children) if item is not None]
@@ -241,7 +249,7 @@ def _fork(
 
 
 def _joined(path: tuple[int, ...], child: Node) -> Node:
-    """Returns a node with nibbles prepended to its path; a branch gets an extension."""
+    """Returns a node with nibbles prepended to its path. A branch is put below a new extension."""
     if isinstance(child, Leaf):
         return Leaf(path + child.path, child.value)
     if isinstance(child, Extension):
@@ -253,7 +261,7 @@ def _joined(path: tuple[int, ...], child: Node) -> Node:
 
 
 def _decoded(item: Any, nibbles: int) -> Node | None:
-    """Decodes a node, below which keys have ``nibbles`` more nibbles. Raises ValueError."""
+    """Decodes a node below which keys have ``nibbles`` more nibbles. Raises ValueError."""
     if isinstance(item, bytes):
         if not item:
             return None

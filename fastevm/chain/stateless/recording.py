@@ -21,7 +21,7 @@ def witness_of(
     """Returns the smallest witness with which `verify` accepts a block.
 
     ``layer``: the parent's state. ``header_of``: returns an ancestor by hash. Raises WitnessError
-    if the state is partial or not the one that the parent commits to, and InvalidBlock if the
+    if the state is partial or its root is not that of the parent's header, and InvalidBlock if the
     block cannot be executed.
     """
     parent = header_of(block.header.parent_hash)
@@ -73,7 +73,7 @@ class RecordingState(WitnessState):
                 self._find(error)
 
     def storage_root(self, address: bytes) -> bytes:
-        """Returns the storage root of an account, which the block may not have read."""
+        """Returns the storage root of an account, even if the block did not read the account."""
         self.fetch(Wanted({address}, set()))
         return super().storage_root(address)
 

@@ -1,4 +1,4 @@
-"""Stateless execution of a block, and comparison with everything that its header commits to."""
+"""Executes a block statelessly and compares all results with the block's header."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ANCESTORS: Final = 256  # number of hashes that BLOCKHASH can return
 class Verified(Struct, frozen=True, kw_only=True):
     """The result of a verified block. Roots are 32 bytes.
 
-    ``nodes`` and ``codes``: how many of the witness were required.
+    ``nodes`` and ``codes``: how many nodes and codes of the witness the block required.
     """
 
     state_root: bytes
@@ -48,9 +48,9 @@ class Verified(Struct, frozen=True, kw_only=True):
 def verify(block: Block, witness: Witness, chain: ChainConfig) -> Verified:
     """Executes a block on its witness and verifies header, body, results and the new state root.
 
-    Raises WitnessError with what the witness lacks (a trie node by hash and path, a code, a
-    header), and InvalidBlock with the invalid field. A caller that trusts the block's hash may
-    trust the result; proof of work and the ancestry of uncles are not checked.
+    Raises WitnessError with the missing item (a trie node by hash and path, a code, a header), and
+    InvalidBlock with the invalid field. A caller that trusts the block's hash may trust the result.
+    Proof of work and the ancestry of uncles are not checked.
     """
     ancestors = ancestors_of(block.header.parent_hash, witness.headers)
     parent = ancestors[0]
@@ -91,13 +91,13 @@ def check_header(block: Block, parent: Header, chain: ChainConfig) -> None:
 
 
 def schedule_of(header: Header, chain: ChainConfig) -> ForkSchedule:
-    """Returns the rules of a block. A header without difficulty is under proof of stake."""
+    """Returns the rules of a block. Assumes proof of stake if the header has no difficulty."""
     after_merge = None if header.difficulty else True
     return chain.activations.at(header.number, header.timestamp, after_merge=after_merge)
 
 
 def has_base_time(chain: ChainConfig, header: Header) -> bool:
-    """Whether a block has milliseconds (Base, Denim)."""
+    """Whether a block's timestamp has milliseconds (Base, Denim)."""
     return bool(schedule_of(header, chain).parameters["has_base_time"])
 
 

@@ -32,17 +32,17 @@ _LIMITS: Final = {
 
 
 class WitnessError(FastevmError, ValueError):
-    """A witness that does not prove what the block needs. The message says what is missing."""
+    """A witness does not prove a value that the block needs. The message says what is missing."""
 
 
 class Witness(Struct, frozen=True):
     """The result of ``debug_executionWitness``.
 
-    ``state``: RLP of trie nodes, of accounts and of storage, in one list. ``codes``: contract
-    codes. ``keys``: addresses (20 bytes) and slots (32) that were read or written, sorted and
-    distinct; verification does not use them. ``headers``: RLP of the parent's header and of more
-    ancestors, as far back as BLOCKHASH was used. Raises WitnessError for more or longer items than
-    the limits above.
+    ``state``: RLP of the nodes of the account trie and the storage tries, in one list. ``codes``:
+    contract codes. ``keys``: addresses (20 bytes) and slots (32) that were read or written, sorted
+    and distinct; verification does not use them. ``headers``: RLP of the parent's header and its
+    ancestors, back to the oldest that BLOCKHASH read. Raises WitnessError if a list or an item
+    exceeds the limits of this module.
     """
 
     state: tuple[bytes, ...]
@@ -96,7 +96,7 @@ def _strings(values: Any, name: str) -> tuple[bytes, ...]:
 def ancestors_of(block_parent: bytes, headers: Sequence[bytes]) -> tuple[Header, ...]:
     """Returns the headers from the parent with this hash backwards.
 
-    Raises WitnessError for a header that is not linked to the next one.
+    Raises WitnessError if a header's hash is not the parent hash of the header before it.
     """
     by_hash: dict[bytes, Header] = {}
     for at, encoded in enumerate(headers):

@@ -1,4 +1,4 @@
-"""The state before a block, read from its witness, and the state root after it."""
+"""The state before a block, read from the block's witness, and the state root after the block."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class StoredAccount(NamedTuple):
 
 
 class TrieError(WitnessError):
-    """A change that requires an unknown trie node. ``address``: of a storage trie, else None."""
+    """A change needs an unknown trie node.
+
+    ``address`` is the owner of a storage trie, else None.
+    """
 
     def __init__(self, text: str, error: MissingNode | BadNode, address: bytes | None) -> None:
         super().__init__(text)
@@ -38,9 +41,9 @@ class TrieError(WitnessError):
 class WitnessState:
     """The values that trie nodes and codes prove for the state with this ``root``.
 
-    A remote state asks it for each value (see `ResolvingSource` in `fastevm.core.state.source`).
-    Raises WitnessError for a value without proof. ``read_nodes`` and ``read_codes`` have the hashes
-    of the required nodes and codes.
+    A remote state requests each value from this object (see `ResolvingSource` in
+    `fastevm.core.state.source`). Raises WitnessError for a value without proof. ``read_nodes`` and
+    ``read_codes`` have the hashes of the required nodes and codes.
     """
 
     chain_id = 0
@@ -65,7 +68,7 @@ class WitnessState:
     # --- values -----------------------------------------------------------------------------------
 
     def stored(self, address: bytes) -> StoredAccount | None:
-        """Returns an account, or None if its absence is proved. Raises WitnessError."""
+        """Returns an account, or None if the witness proves its absence. Raises WitnessError."""
         try:
             leaf = self._accounts.get(keccak256(address))
             return None if leaf is None else _account(leaf)
@@ -129,8 +132,9 @@ class WitnessState:
     def root_after(self, layer: Layer) -> bytes:
         """Returns the root of ``layer``, which is above this state. Raises WitnessError.
 
-        Writes enter the tries before deletions, so that deletions find new neighbours. Afterwards
-        this object has the values of ``layer``; it may be called again for a later layer.
+        Writes are applied to the tries before deletions, so that deletions find new neighbours.
+        Afterwards this object has the values of ``layer``. The method may be called again for a
+        later layer.
         """
         hidden = layer.hidden()
         leaves: dict[bytes, bytes] = {}

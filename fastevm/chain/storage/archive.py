@@ -1,4 +1,4 @@
-"""Archive of old canonical blocks: finds each in a file by number, hash or transaction.
+"""The archive of old canonical blocks, which finds a block by number, hash or transaction.
 
 Memory holds only the last few blocks that were read. The index is stored in unnamed files and
 rebuilt on start.
@@ -40,8 +40,8 @@ class BlockStore(Protocol):
 class Row(NamedTuple):
     """The index entry of an old block.
 
-    ``position``: the byte offset of its record. ``is_merged``: whether it follows the rules after
-    the merge.
+    ``position``: the byte offset of the block's record. ``is_merged``: whether the block follows
+    the rules after the merge.
     """
 
     block_hash: bytes
@@ -84,12 +84,12 @@ class StoredBlock:
 
     @property
     def size(self) -> int:
-        """The size of its record in bytes."""
+        """The size of the block's record in bytes."""
         return len(self._packed)
 
 
 class Archive:
-    """The canonical blocks from the first one added up to those in memory.
+    """The canonical blocks from the first added block up to those that are still in memory.
 
     One thread adds and removes; any thread reads complete blocks. Raises
     :class:`BlockUnavailableError` if the file does not match the index.
@@ -103,7 +103,10 @@ class Archive:
         cached_bytes: int = CACHED_BYTES,
         run_records: int = RUN_RECORDS,
     ) -> None:
-        """``directory``: of the unnamed files (None: the system's temporary directory)."""
+        """Starts an empty archive.
+
+        ``directory`` holds the unnamed files (None: the system's temporary directory).
+        """
         self.store = store
         self._directory = directory
         self._rows: ScratchFile | None = None  # created on demand: most chains never need it
@@ -118,9 +121,9 @@ class Archive:
         return self._numbers
 
     def append(self, old: ArchivedBlock) -> None:
-        """Adds the next block and writes it if it has no position yet.
+        """Adds the next block. Writes the block if it has no position yet.
 
-        Raises OSError without a change if it cannot be written.
+        Raises OSError and leaves the archive unchanged if the block cannot be written.
         """
         block, position = old.block, old.position
         number = block.number
@@ -145,7 +148,7 @@ class Archive:
         self._index.flush()
 
     def truncate(self, number: int) -> None:
-        """Removes the blocks from this number on. Their index entries are ignored from now on."""
+        """Removes the blocks from this number on. Later reads ignore their index entries."""
         numbers = self._numbers
         self._truncations += 1
         self._numbers = range(numbers.start, max(min(number, numbers.stop), numbers.start))
@@ -243,7 +246,7 @@ class Archive:
 
 
 class _Cache:
-    """A thread-safe cache of the blocks read last, limited by the size of their records."""
+    """A thread-safe cache of the last blocks read, limited by the total size of their records."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0

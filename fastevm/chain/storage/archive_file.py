@@ -1,4 +1,6 @@
-"""The archive's index in a file, saved with each state snapshot so that a start can load it.
+"""The file of the archive's index.
+
+It is saved with each state snapshot, so that a start can load it.
 
 If the file is missing or damaged, the index is rebuilt from the journal of blocks. Saved rows and
 hashes are only hints: the caller compares results with the whole hash.
@@ -106,7 +108,7 @@ class ArchiveFile:
 
 
 def _chunks(descriptor: int, start: int, size: int) -> Iterator[bytes]:
-    """Yields the bytes of a part of a file. Raises OSError if the file is too short."""
+    """Yields a range of a file in chunks. Raises OSError if the file is too short."""
     end = start + size
     while start < end:
         chunk = os.pread(descriptor, min(CHUNK_BYTES, end - start), start)

@@ -1,7 +1,7 @@
 """The journal of a chain: every added block, every forced head and every amendment, in order.
 
-Replaying it rebuilds the same chain: each block is verified and executed on its parent's state.
-Blocks up to the state snapshot are adopted with their receipts, without execution.
+Replaying the journal rebuilds the same chain: each block is verified and executed on its parent's
+state. Blocks up to the state snapshot are adopted with their receipts, without execution.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BlockJournal:
     """Records every change of a chain before it happens. An OSError prevents the change."""
 
     def __init__(self, directory: Path, label: bytes, *, flush: bool) -> None:
-        """``flush``: wait for the disk after every record."""
+        """Opens the journal. ``flush``: wait for the disk after every record."""
         self.file = RecordFile(directory / FILE_NAME, label)
         self.flush = flush
         # called after an amendment was recorded
@@ -93,8 +93,9 @@ class BlockJournal:
         progress: Progress | None = None,
         start: int | None = None,
     ) -> int:
-        """Replays all changes on a fresh chain and becomes its journal. Returns the number of
-        blocks.
+        """Replays all changes on a fresh chain and becomes its journal.
+
+        Returns the number of blocks.
 
         Blocks up to ``snapshot`` are not executed. ``start``: the byte offset where the record of
         the chain's head ends, if the head is an archived block below the snapshot. Raises
@@ -109,9 +110,10 @@ class BlockJournal:
             return adopted + self._replay(chain, known, skipped, progress, start)
 
     def replay_to(self, chain: Chain, end: int) -> None:
-        """Replays the changes before a byte offset on a fresh chain, to get its state there.
+        """Replays the changes before a byte offset on a fresh chain, to get the state at that
+        offset.
 
-        Nothing may be recorded at the same time. Raises the errors of `replay`.
+        Nothing may be recorded during the call. Raises the errors of `replay`.
         """
         chain.journal = self
         with chain.keeping_states():
@@ -125,9 +127,10 @@ class BlockJournal:
         self.file.rewrite(self._canonical_records(chain))
 
     def readmit(self, chain: Chain, block_hash: bytes) -> None:
-        """Adds a recorded block, and its ancestors, that a chain has dropped; without states.
+        """Adds a recorded block and its ancestors, without states, after the chain has dropped
+        them.
 
-        Reads the whole file. Raises StorageError if it does not contain them.
+        Reads the whole file. Raises StorageError if the file does not contain the blocks.
         """
         positions: dict[bytes, tuple[bytes, int]] = {}
         for record in self.file.records():
@@ -197,9 +200,9 @@ class BlockJournal:
     ) -> tuple[int, set[int]]:
         """Adds the blocks up to the snapshot without execution.
 
-        Returns their number, and the offsets of records that are not replayed: these blocks,
-        amendments that the snapshot's state already contains, and, if this node built all blocks,
-        branches that were abandoned before the snapshot.
+        Returns the number of blocks added, and the offsets of the records that the replay must
+        skip: the records of these blocks, amendments that the snapshot's state already contains,
+        and, if this node built all blocks, branches that were abandoned before the snapshot.
         """
         skipped: set[int] = set()
         positions: dict[bytes, tuple[bytes, int]] = {}
@@ -251,7 +254,7 @@ class BlockJournal:
         return branch
 
     def _play(self, chain: Chain, record: Record, kept: _KeptStates, *, passed: bool) -> bool:
-        """Replays one record. Returns whether it added a block.
+        """Replays one record. Returns whether the record added a block.
 
         ``passed``: the record was written before the snapshot.
         """
@@ -294,5 +297,5 @@ class _KeptStates:
             self._layers[block_hash] = self._chain.layer_of(block_hash)
 
     def of(self, block_hash: bytes) -> Layer | None:
-        """Returns the state of a block; None if it was not added by these records."""
+        """Returns the state of a block, or None if these records did not add the block."""
         return self._layers.get(block_hash)

@@ -1,4 +1,4 @@
-"""The data directory of a node: the files of one chain, used by one process at a time."""
+"""The data directory of a node: the files of one chain. Only one process may use it at a time."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ MEMBERS: Final = (
 class Fsync(Enum):
     """When written data is flushed to disk.
 
-    It only matters if the machine loses power or crashes: written data always survives the end of
-    the process. ALWAYS: before a block becomes canonical, including the names of new files.
+    The setting only matters if the machine loses power or crashes: written data always survives the
+    end of the process. ALWAYS: before a block becomes canonical, including the names of new files.
     EVERYSEC: within a second. NEVER: when the system decides. The pool never waits for the disk:
     for it, ALWAYS means EVERYSEC. Slices are never flushed. If the disk has slices but lacks the
     block below them, the next start fails with an error.
@@ -93,7 +93,10 @@ class DataDirectory:
     def __init__(
         self, path: Path, *, fsync: Fsync = Fsync.EVERYSEC, full_replay: bool = False
     ) -> None:
-        """``full_replay``: execute every block again, so that old states can be read."""
+        """Prepares the directory at ``path``.
+
+        ``full_replay``: execute every block again, so that old states can be read.
+        """
         self.path, self.fsync, self.full_replay = path, fsync, full_replay
         path.mkdir(parents=True, exist_ok=True)
         self._lock = lock_directory(path)
@@ -176,10 +179,10 @@ class DataDirectory:
         sync_directory(self.path.parent)
 
     def _check_members(self, label: bytes | None) -> None:
-        """Raises StorageError if a record file is missing or has lost its header, or the genesis is
-        missing.
+        """Raises StorageError if the genesis or a record file is missing, or a file has lost its
+        header.
 
-        ``label``: of the stored genesis; None without a genesis.
+        ``label``: the label of the stored genesis; None if there is no genesis.
         """
         missing = [name for name in MEMBERS if not (self.path / name).exists()]
         if label is not None and missing:
@@ -203,11 +206,11 @@ class DataDirectory:
             )
 
     def restore(self, fresh: Callable[[], Chain], progress: Progress | None = None) -> Chain:
-        """Returns the stored chain and records its changes from now on.
+        """Returns the stored chain. Changes of the chain are recorded from now on.
 
         ``fresh()`` creates a chain with only its genesis. If the snapshot does not match the
-        journal, every block is executed again. Raises CorruptFile if the journal is damaged,
-        StorageError if it does not match the genesis and the rules, or is shorter than it was
+        journal, every block is executed again. Raises CorruptFile if the journal is damaged. Raises
+        StorageError if the journal does not match the genesis and the rules, or is shorter than
         when the snapshot was written.
         """
         self._check_length()
@@ -249,9 +252,10 @@ class DataDirectory:
     def _continued(
         self, fresh: Callable[[], Chain], snapshot: Snapshot | None, progress: Progress | None
     ) -> Chain | None:
-        """Returns the chain from the last block of the saved archive on; None if it does not fit.
+        """Returns the chain from the last block of the saved archive on, or None if that block does
+        not fit.
 
-        Earlier records are not read: their damage is found when a block is read.
+        Earlier records are not read, so damage in them is only found when such a block is read.
         """
         chain = self._begun(fresh)
         archive = chain.archive
@@ -312,7 +316,7 @@ class DataDirectory:
         self.snapshots.archive_file.remove()
 
     def _begun(self, fresh: Callable[[], Chain]) -> Chain:
-        """Returns a chain with only its genesis, and an archive in this directory."""
+        """Returns a chain that contains only its genesis, with an archive in this directory."""
         chain = fresh()
         chain.archive = Archive(self.blocks, self.path)
         return chain
@@ -331,9 +335,9 @@ class DataDirectory:
         }
 
     def abandon(self) -> Path:
-        """Moves all files to a new directory below this one and returns its path.
+        """Moves all files to a new directory below this one. Returns the path of that directory.
 
-        Raises StorageError if there are MAX_ABANDONED of these already.
+        Raises StorageError if MAX_ABANDONED such directories exist already.
         """
         if len(list(self.path.glob(ABANDONED_PREFIX + "*"))) >= MAX_ABANDONED:
             raise StorageError(
@@ -387,8 +391,8 @@ class DataDirectory:
 def lock_directory(path: Path) -> int:
     """Locks a directory and returns a descriptor. The system releases the lock at process exit.
 
-    Raises :class:`StorageError` if another process holds it, or if `LOCK_NAME` is a link: writing
-    the process id would overwrite the link's target.
+    Raises :class:`StorageError` if another process holds the lock, or if `LOCK_NAME` is a link:
+    writing the process id would overwrite the link's target.
     """
     descriptor = _open_lock(path, os.O_RDWR | os.O_CREAT)
     _lock(descriptor, path, fcntl.LOCK_EX)

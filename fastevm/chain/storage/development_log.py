@@ -1,6 +1,6 @@
-"""A developer's changes of a chain: clock, block settings, impersonation, snapshots.
+"""Stores a developer's changes of a chain: clock, block settings, impersonation, snapshots.
 
-Each record is a JSON object; the newest state is valid. Opening the file drops all outdated
+Each record is a JSON object, and the newest state is valid. Opening the file drops all outdated
 records.
 """
 
@@ -21,10 +21,11 @@ Json = dict[str, Any]
 
 
 class DevelopmentLog:
-    """``state`` is the newest state; ``snapshots`` are the JSON objects by number.
+    """The developer's changes. ``state`` is the newest state.
 
-    ``amended``: by the key of a snapshot (its number or name), the slots by account that were
-    changed after it without a block. One thread may append.
+    ``snapshots`` maps the number of a snapshot to its JSON object. ``amended`` maps the number or
+    name of a snapshot to the slots, by account, that changed after it without a block. One thread
+    may append.
     """
 
     def __init__(self, directory: Path, label: bytes) -> None:
@@ -37,7 +38,9 @@ class DevelopmentLog:
         self.compact()
 
     def impersonate_signatures(self) -> None:
-        """Registers the impersonated signatures for ECRECOVER, which stored blocks may call."""
+        """Registers the impersonated signatures with ECRECOVER, because stored blocks may recover
+        them.
+        """
         for signer, signature in (self.state or {}).get("signatures", ()):
             impersonate_signature(bytes.fromhex(signature[2:]), bytes.fromhex(signer[2:]))
 

@@ -1,4 +1,4 @@
-"""``genesis.json`` of a data directory: the chain and the block and slice intervals of a node."""
+"""``genesis.json`` of a data directory: the chain, and the block and slice intervals of a node."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Pace(msgspec.Struct, frozen=True):
 
     @property
     def times(self) -> dict[str, int]:
-        """The intervals under the names of `ChainConfig`."""
+        """The intervals, under the names of `ChainConfig`."""
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ def checksum_of(members: Mapping[str, Any]) -> str:
 
 
 def has_changed(path: Path) -> bool:
-    """Returns whether the file is not as a node wrote it. Files without a checksum are accepted."""
+    """Returns whether the file differs from what a node wrote. Accepts files without a checksum."""
     members = read_json(path.read_bytes())
     return members.get(CHECKSUM) not in (None, checksum_of(members))
 

@@ -1,9 +1,8 @@
-"""Maps hashes to numbers, for many hashes in little memory.
+"""Maps hashes to numbers and uses little memory.
 
-Lookups use the first eight bytes of a hash, so a result is a candidate that the caller must compare
-with the whole hash. New entries are collected in memory and written as a sorted run. A thread
-merges runs of similar size, so that there are few. Memory holds the first key of each page of a
-run.
+Lookups use the first eight bytes of a hash, so the caller must compare each candidate with the
+whole hash. New entries are collected in memory and written as a sorted run. A thread merges runs of
+similar size, so that there are few. Memory holds the first key of each page of a run.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ CHUNK_BYTES: Final = 64 * PAGE_BYTES  # bytes of each run in memory while two ru
 
 
 class HashIndex:
-    """An index for one writing and many reading threads. Values have at most eight bytes.
+    """An index for one writing thread and many reading threads. Values have at most eight bytes.
 
-    The files are unnamed, in ``directory`` (None: the system's temporary directory).
+    The files are unnamed and on the disk of ``directory`` (None: the system's temporary directory).
     """
 
     def __init__(self, directory: Path | None = None, run_records: int = RUN_RECORDS) -> None:
@@ -74,7 +73,7 @@ class HashIndex:
                 yield from found
 
     def merged(self) -> ScratchFile:
-        """Returns a sorted file with all entries, some of the newest twice. Thread-safe.
+        """Returns a sorted file with all entries; some new entries may appear twice. Thread-safe.
 
         Raises OSError if the file cannot be written.
         """
@@ -165,7 +164,7 @@ def _sorted_records(values: dict[bytes, int]) -> bytes:
 
 
 def _like_sizes(runs: tuple[_Run, ...]) -> tuple[_Run, _Run] | None:
-    """Returns the newest adjacent runs in which the older is less than twice as large."""
+    """Returns the newest adjacent runs in which the older run is less than twice as large."""
     for older, newer in zip(runs[-2::-1], runs[:0:-1], strict=True):
         if older.file.size < 2 * newer.file.size:
             return older, newer
@@ -173,7 +172,7 @@ def _like_sizes(runs: tuple[_Run, ...]) -> tuple[_Run, _Run] | None:
 
 
 def _merged(older: _Run, newer: _Run, directory: Path | None) -> _Run:
-    """Merges the records of two runs into another run."""
+    """Merges the records of two runs into a new run."""
     merged, done = _Run(directory), bytearray()
     taken, parts = [0, 0], [b"", b""]
     sides = (older.file, newer.file)

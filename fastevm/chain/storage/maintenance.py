@@ -249,7 +249,9 @@ def _whole_size(report: FileReport) -> int:
 
 
 def _lost_bytes(directory: Path, label: bytes, size: int) -> int:
-    """Returns how many bytes a journal of ``size`` bytes has lost since the snapshot."""
+    """Returns how many bytes a journal of ``size`` bytes has lost since the snapshot was
+    written.
+    """
     path = directory / state_snapshot.FILE_NAME
     if not path.exists() or not has_header(path, label):
         return 0
@@ -280,7 +282,7 @@ def _records(path: Path, label: bytes) -> Iterator[Record]:
 
 
 def _orphaned_slices(directory: Path, label: bytes) -> preconfirmed.PreconfirmedBlock | None:
-    """Returns the newest pre-confirmed block if the journal of blocks lacks its parent."""
+    """Returns the newest pre-confirmed block if the journal of blocks lacks the block's parent."""
     try:
         newest = preconfirmed.newest_block(_records(directory / preconfirmed.FILE_NAME, label))
         parent = b"" if newest is None else newest.draft.parent_hash
@@ -368,10 +370,11 @@ def _repair_header(path: Path, label: bytes) -> list[str]:
 
 
 def _corrected_header(found: bytes, label: bytes) -> bytes | None:
-    """Returns the original header for these damaged bytes; None if they were another header.
+    """Returns the original header for these damaged bytes, or None if no such header is near
+    enough.
 
-    A file that ends in its header gets a new one. In other files at most MAX_FLIPPED_BITS may
-    differ, and at most one of them in the salt.
+    The header of a file that ends in its header is replaced. In other files at most
+    MAX_FLIPPED_BITS bits may differ from a valid header, and at most one of them in the salt.
     """
     old = old_header(label).data
     if len(found) < header_bytes(label):
@@ -399,7 +402,7 @@ def _scan(descriptor: int, label: bytes) -> Iterator[Record | Damage]:
 
 
 def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator[Record]:
-    """Yields the records of the repaired file. Appends the repairs to ``done``.
+    """Yields the records of the repaired file. Appends a description of each repair to ``done``.
 
     A chain and a block under construction cannot continue after a gap; pooled transactions can.
     """
@@ -430,7 +433,8 @@ def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator
 
 
 def corrected(data: bytes, salt: int) -> Record | None:
-    """Returns the record in these bytes after correcting one flipped bit; None if impossible.
+    """Returns the record in these bytes with one flipped bit corrected, or None if that is
+    impossible.
 
     The checksum is linear: the difference between the stored and the computed checksum identifies
     the bit.

@@ -34,7 +34,7 @@ def snapshot_files(directory: Path) -> list[Path]:
 
 
 class NamedSnapshots:
-    """One file for each name, with the state and a JSON object of other data."""
+    """The snapshots: one file for each name, with the state and a JSON object of other data."""
 
     def __init__(self, directory: Path, label: bytes) -> None:
         self.folder, self.label = directory / FOLDER_NAME, label

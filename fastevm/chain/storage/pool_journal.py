@@ -1,4 +1,4 @@
-"""The journal of the pool: submitted transactions that are in no block yet."""
+"""The journal of the pool: submitted transactions that no block contains yet."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PoolJournal:
             self._rewrite(is_waiting)
 
     def restore(self, submit: Callable[[bytes], None], is_waiting: IsWaiting) -> int:
-        """Submits all transactions again and keeps those that are accepted. Returns their number.
+        """Submits all recorded transactions again. Returns how many were accepted and kept.
 
         ``submit`` must not raise for a transaction that has become invalid.
         """

@@ -27,7 +27,9 @@ MAX_BYTES: Final = 16 * 1024 * 1024  # size above which the slices of earlier bl
 
 
 class PreconfirmedBlock(Struct):
-    """A block published in slices: its draft header, transactions and last receipts root."""
+    """A block that was published in slices: its draft header, transactions and last receipts
+    root.
+    """
 
     payload_id: bytes
     draft: Header

@@ -1,4 +1,4 @@
-"""Receipts of a block as bytes, with every field that its execution determined."""
+"""Encodes the receipts of a block as bytes, with every field that the execution determined."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def unpack_receipts(data: bytes) -> tuple[Receipt, ...]:
 
 
 def _stored(receipt: Receipt) -> tuple[object, ...]:
-    """Returns the members of a ``_Stored`` as a tuple: equal encoding, created faster."""
+    """Returns the members of a ``_Stored`` as a tuple, which encodes equally and is created
+    faster.
+    """
     price = receipt.blob_gas_price
     stored = (
         receipt.tx_type,

@@ -1,9 +1,9 @@
 """An append-only file of records, each with its size and a checksum.
 
-A process that ends at any moment leaves complete records and at most one torn record at the end.
-The next reader moves the torn record to another file. For any other damage it raises CorruptFile
-and leaves the file unchanged. When ``append`` returns, the record is in the file, but not
-necessarily on disk (see ``sync``).
+A process that ends at any moment leaves complete records, and at most one torn record at the end of
+the file. The next reader moves the torn record to another file. For any other damage it raises
+CorruptFile and leaves the file unchanged. When ``append`` returns, the record is in the file, but
+not necessarily on disk (see ``sync``).
 
 The file begins with a header: `MAGIC`, the size of the label (4 bytes), the label, the salt and a
 checksum of all these (4 bytes each). Then follow the records: size of the payload, checksum, kind
@@ -45,14 +45,14 @@ _HEAD_PATTERN: Final = rb"(?=[\x00-\x10][\s\S]{7}[\x01-\x0f])"
 
 
 class StorageError(ValueError):
-    """A file or directory with invalid content. The message names it."""
+    """A file or directory has invalid content. The message names it."""
 
 
 class CorruptFile(StorageError):
-    """A damaged record that is not a torn record at the end. Nothing was changed.
+    """A record is damaged and is not a torn record at the end. Nothing was changed.
 
-    ``offset``: the byte where it begins. ``before`` and ``after``: number of intact records before
-    and after it.
+    ``offset``: the byte where the record begins. ``before`` and ``after``: the number of intact
+    records before and after it.
     """
 
     def __init__(self, path: Path, offset: int, before: int, after: int) -> None:
@@ -73,14 +73,14 @@ class Record(NamedTuple):
 
     @property
     def start(self) -> int:
-        """The byte offset where it begins."""
+        """The byte offset where the record begins."""
         return self.end - len(self.payload) - HEAD.size
 
 
 class Damage(NamedTuple):
     """The bytes from ``start`` to ``end`` contain no complete record.
 
-    ``is_tail``: they are a torn last record.
+    ``is_tail``: the bytes are a torn last record.
     """
 
     start: int
@@ -96,7 +96,7 @@ class FileHeader(NamedTuple):
 
 
 class RecordFile:
-    """Records of one file. ``label`` (any bytes) identifies the owner and must not change.
+    """The records of one file. ``label`` (any bytes) identifies the owner and must not change.
 
     One thread may append; ``sync`` may run in another. Raises :class:`StorageError` if the file is
     not a record file or has another label.
@@ -128,7 +128,7 @@ class RecordFile:
 
     @property
     def salt(self) -> int:
-        """The salt of all checksums; it changes when the file is rewritten."""
+        """The salt of all checksums. A rewrite of the file changes it."""
         return self._header.salt
 
     def append(self, kind: int, payload: bytes) -> int:
@@ -142,7 +142,7 @@ class RecordFile:
         return read_record(self._file, start, str(self.path), self.salt)
 
     def records(self, start: int | None = None) -> Iterator[Record]:
-        """Yields the records from byte ``start`` on; truncates a torn tail. Raises CorruptFile."""
+        """Yields the records from byte ``start`` on. Cuts off a torn tail. Raises CorruptFile."""
         header, salt = len(self._header.data), self.salt
         for found in scan(self._file, self.size, header if start is None else start, salt):
             if isinstance(found, Record):
@@ -171,9 +171,9 @@ class RecordFile:
 
     @contextlib.contextmanager
     def replacement(self) -> Iterator[RecordFile]:
-        """A context with an empty file, which replaces this one when the context ends.
+        """Returns a context with an empty file, which replaces this file when the context ends.
 
-        After an exception the records are unchanged.
+        If an exception ends the context, the records are unchanged.
         """
         path = self.path.with_name(self.path.name + NEW_SUFFIX)
         path.unlink(missing_ok=True)  # left by an interrupted rewrite
@@ -229,7 +229,7 @@ def _record_count(found: Iterator[Record | Damage]) -> int:
 
 
 def scan(descriptor: int, size: int, start: int, salt: int) -> Iterator[Record | Damage]:
-    """Yields the records of an open file of ``size`` bytes from an offset on, and damaged ranges.
+    """Yields the records and damaged ranges of an open file of ``size`` bytes from an offset on.
 
     An interrupted append leaves a torn tail: only zero bytes, or a record that reaches the end of
     the file or beyond, with no complete record after its beginning.
@@ -264,7 +264,7 @@ def _record_at(descriptor: int, start: int, size: int, salt: int) -> Record | No
 def _next_record(descriptor: int, start: int, size: int, salt: int) -> int:
     """Returns the offset of the next complete record after a damaged one, or the end of the file.
 
-    It is the end of the damaged record, unless that record's size is damaged.
+    This offset is the end of the damaged record, unless that record's size is damaged.
     """
     head = os.pread(descriptor, HEAD.size, start)
     if len(head) == HEAD.size:
@@ -304,9 +304,9 @@ def read_record(descriptor: int, start: int, name: str, salt: int) -> Record:
 
 
 def set_aside(path: Path, suffix: str, data: bytes) -> Path:
-    """Writes bytes to a new file beside ``path``, flushes it and returns its path.
+    """Writes bytes to a new file beside ``path``, flushes the file and returns its path.
 
-    Its name ends with the first free number, so no file is overwritten.
+    The name ends with the first free number, so no file is overwritten.
     """
     number = 1
     while True:
@@ -378,7 +378,7 @@ def header_bytes(label: bytes) -> int:
 
 
 def read_header(descriptor: int, label: bytes) -> FileHeader | None:
-    """Returns the header of an open file, in either format; None if it has another header."""
+    """Returns the header of an open file, in either format, or None if it has another header."""
     data = os.pread(descriptor, header_bytes(label), 0)
     old = old_header(label)
     if data.startswith(old.data):
@@ -407,5 +407,7 @@ def _is_begun(data: bytes, label: bytes) -> bool:
 
 
 def record_checksum(kind: int, payload: bytes, salt: int) -> int:
-    """Returns the CRC-32 of the kind and the payload, which starts from the salt."""
+    """Returns the CRC-32 of the kind and the payload, computed from the salt as the initial
+    value.
+    """
     return zlib.crc32(payload, zlib.crc32(bytes([kind]), salt))

@@ -1,4 +1,4 @@
-"""Unnamed temporary files: the system frees their disk space when the process ends."""
+"""Unnamed temporary files. The system frees their disk space when the process ends."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ NO_SALT: Final = 0  # nothing searches for records in this file
 
 
 class ScratchFile:
-    """An unnamed file. Its disk space is freed with the object.
+    """An unnamed file. Its disk space is freed when the object is deleted.
 
-    One thread may write; any thread may read what was written before. Raises OSError if it cannot
-    be created or written.
+    One thread may write; any thread may read what was written before. Raises OSError if the file
+    cannot be created or written.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
-        """``directory``: selects the disk; None: the system's temporary directory."""
+        """Creates the file on the disk of ``directory`` (None: the system's temporary
+        directory).
+        """
         # tempfile imports modules that the start of most nodes does not need
         from tempfile import TemporaryFile
 

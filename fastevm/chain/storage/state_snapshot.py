@@ -1,7 +1,7 @@
 """Snapshots of the state, so that a start does not execute the whole chain again.
 
-A thread writes a snapshot when enough gas was used since the last one, which a start would have to
-execute again. Its block is so far behind the head that no reorganisation reaches it.
+A thread writes a snapshot when the blocks since the last snapshot used enough gas. A snapshot's
+block is so far behind the head that no reorganisation reaches it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _POSITION: Final = struct.Struct(">32sQ")  # hash of the block, size of the jour
 
 
 class Snapshot(NamedTuple):
-    """The state after a block, and the size of the journal of blocks when it was written."""
+    """The state after a block, and the size of the block journal when the snapshot was written."""
 
     block_hash: bytes
     journal_size: int
@@ -52,9 +52,9 @@ class Snapshot(NamedTuple):
 
 
 class SnapshotFile:
-    """At most one snapshot, replaced atomically.
+    """A file with at most one snapshot, which is replaced atomically.
 
-    It is written and read in chunks without the GIL. Besides the state, memory holds one chunk.
+    The file is written and read in chunks without the GIL. Memory holds the state and one chunk.
     """
 
     def __init__(self, directory: Path, label: bytes) -> None:
@@ -69,7 +69,7 @@ class SnapshotFile:
             fresh.append(END, b"")
 
     def read(self, below: RemoteState | None = None) -> Snapshot | None:
-        """Returns the snapshot; None if it is missing or damaged (which is logged).
+        """Returns the snapshot, or None if it is missing or damaged. Logs damage.
 
         ``below``: the remote state under a forked chain.
         """
@@ -90,7 +90,9 @@ class SnapshotFile:
         return max(0, journal_size_in(first) - journal_size)
 
     def shorten_journal(self, size: int) -> None:
-        """Makes the snapshot refer to a journal of at most ``size`` bytes, which lost its end."""
+        """Limits the journal size recorded in the snapshot to ``size`` bytes, after the journal
+        lost its end.
+        """
         self.file.rewrite(_shortened(self.file.records(), size))
 
     def _read(self, below: RemoteState | None) -> Snapshot:
@@ -110,7 +112,9 @@ class SnapshotFile:
 
 
 def journal_size_in(first: object) -> int:
-    """Returns the journal size that a snapshot's first record contains; 0 for other records."""
+    """Returns the journal size in the first record of a snapshot, or 0 if the record is another
+    one.
+    """
     if (
         not isinstance(first, Record)
         or first.kind != POSITION
@@ -146,7 +150,7 @@ class Snapshotter:
         self._thread.start()
 
     def count_from(self, block_hash: bytes | None) -> None:
-        """Counts the gas of the canonical blocks after a block (None: of all blocks)."""
+        """Counts the gas of the canonical blocks after a block. None counts all blocks."""
         for number in range(self.chain.head.number, self.chain.genesis.number, -1):
             block = self.chain.block_by_number(number)
             if block is None or block.hash == block_hash or self._gas >= self._enough:
@@ -154,7 +158,10 @@ class Snapshotter:
             self.count(BLOCK_GAS + block.header.gas_used)
 
     def count(self, gas: int) -> None:
-        """Adds gas executed since the last snapshot. Wakes the thread if it is enough."""
+        """Adds executed gas to the count since the last snapshot.
+
+        Wakes the thread if it is enough.
+        """
         self._gas += gas
         if self._gas >= self._enough and time.monotonic() >= self._earliest:
             self._wanted.set()

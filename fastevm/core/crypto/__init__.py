@@ -1,1 +1,1 @@
-"""secp256k1 signatures: recovers one signer or many at a time."""
+"""secp256k1 signatures: recovers one signer, or many at a time."""

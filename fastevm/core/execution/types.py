@@ -56,11 +56,11 @@ class Item(NamedTuple):
 class HeaderField(NamedTuple):
     """A row of `HEADER_FIELDS`. The annotations of `Header` define all rows.
 
-    ``kind`` and ``size``: ("bytes", n) is exactly n bytes, ("int", n) an integer of at most n
-    bytes, ("data", 0) any bytes. ``json``: name in a JSON-RPC block. ``fork``: the mainnet fork
-    that added the field. ``flag``: name of the rules parameter that is true if headers have the
-    field; empty for a field of all forks. ``empty``: its value in a block without content.
-    ``counts``: whether the default is the parent's value plus one.
+    ``kind`` and ``size``: ("bytes", n) means exactly n bytes, ("int", n) an integer of at most n
+    bytes, ("data", 0) any number of bytes. ``json``: name in a JSON-RPC block. ``fork``: the
+    mainnet fork that added the field. ``flag``: name of the rules parameter that is true if headers
+    have the field; empty for a field of all forks. ``empty``: the field's value in a block without
+    content. ``counts``: whether the default is the parent's value plus one.
     """
 
     name: str
@@ -74,13 +74,13 @@ class HeaderField(NamedTuple):
 
 
 class Header(Struct, frozen=True, kw_only=True, dict=True):
-    """A block header of any fork; a field that its fork does not have is None.
+    """A block header of any fork. A field that the block's fork does not have is None.
 
-    Hashes and roots are 32 bytes, ``coinbase`` 20, ``logs_bloom`` 256, ``nonce`` 8; gas in units of
-    gas, fees in wei, ``timestamp`` in Unix seconds. ``mix_hash`` is PREVRANDAO after the merge. The
-    fields are in the order of the RLP (Yellow Paper, 4.3, and the EIPs). RLP, JSON, drafts, genesis
-    and the C struct of `header.pxd` follow from `HEADER_FIELDS`, which is built from these
-    annotations.
+    Sizes: hashes and roots 32 bytes, ``coinbase`` 20, ``logs_bloom`` 256, ``nonce`` 8. Units: gas,
+    fees in wei, ``timestamp`` in Unix seconds. ``mix_hash`` is PREVRANDAO after the merge. The
+    fields are in the order of the RLP (Yellow Paper, 4.3, and the EIPs). `HEADER_FIELDS` is built
+    from these annotations. The code for RLP, JSON, drafts and genesis, and the C struct of
+    `header.pxd`, use `HEADER_FIELDS`.
     """
 
     parent_hash: Annotated[bytes, Item("parentHash", 32)] = ZERO_HASH
@@ -127,7 +127,7 @@ class Header(Struct, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def decode(cls, raw: bytes) -> Header:
-        """Decodes a header from its RLP. Raises :class:`InvalidBlock` with the wrong field."""
+        """Decodes a header from its RLP. Raises :class:`InvalidBlock` with the invalid field."""
         return cls.from_items(_decoded(raw, "header", None), field="header")
 
     @classmethod
@@ -163,13 +163,13 @@ class Header(Struct, frozen=True, kw_only=True, dict=True):
         return keccak256(self.rlp())
 
     def under_hash(self, block_hash: bytes) -> Header:
-        """Returns a copy with this hash, for chains that hash further header fields."""
+        """Returns a copy with this hash, for chains whose block hash covers further fields."""
         copy = replace(self)
         copy.__dict__["hash"] = block_hash
         return copy
 
     def with_rlp(self, encoded: bytes) -> Header:
-        """Keeps ``encoded`` as the header's RLP, without a check, and returns this header."""
+        """Stores ``encoded`` as the header's RLP, without a check, and returns this header."""
         self.__dict__["_encoded"] = encoded
         return self
 
@@ -338,7 +338,7 @@ class Block:
         return self.header.number
 
     def with_access_list(self, encoded: bytes | None) -> Block:
-        """Returns the same block with this block access list (RLP)."""
+        """Returns an equal block with this block access list (RLP)."""
         if encoded == self.access_list:
             return self
         copy = replace(self, access_list=encoded)
@@ -399,7 +399,9 @@ class Receipt(Struct, frozen=True, kw_only=True):
     l1_gas_used: int = 0
 
     def rlp(self) -> bytes:
-        """Returns the encoding in the receipts trie: the RLP after the type's prefix (EIP-2718)."""
+        """Returns the receipt's encoding in the receipts trie: the RLP after the type's prefix
+        (EIP-2718).
+        """
         outcome = self.post_state if self.status is None else _integer(self.status)
         logs = tuple((log.address, log.topics, log.data) for log in self.logs)
         items: tuple[Any, ...] = (outcome or b"", self.cumulative_gas_used, self.bloom, logs)

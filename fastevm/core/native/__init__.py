@@ -1,1 +1,1 @@
-"""Native contracts of clients: unlike precompiles, they read and write state."""
+"""Native contracts of clients. Unlike precompiles, they read and write state."""

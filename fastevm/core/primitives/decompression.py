@@ -1,4 +1,6 @@
-"""Decompression with zlib whose output is bounded: a megabyte may unpack to a gigabyte."""
+"""Decompression with zlib and a limit of the output, because a megabyte may unpack to a
+gigabyte.
+"""
 
 import zlib
 from typing import Final
@@ -15,8 +17,8 @@ class TooLarge(ValueError):
 def decompressed(data: bytes | memoryview, limit: int, window: int = GZIP) -> bytes:
     """Returns the unpacked bytes of one gzip or zlib stream.
 
-    Raises `TooLarge` above ``limit`` bytes, and ValueError if the data is not one whole stream. It
-    never holds more than ``limit`` bytes and one piece.
+    Raises `TooLarge` above ``limit`` bytes, and ValueError if the data is not exactly one complete
+    stream. The function never holds more than ``limit`` bytes and one chunk.
     """
     stream = zlib.decompressobj(window)
     pieces: list[bytes] = []

@@ -20,7 +20,7 @@ def read_duration(text: str, *, unit: str) -> float:
 
 
 def duration_text(milliseconds: int) -> str:
-    """Formats a duration, in the shortest form that `read_duration` reads."""
+    """Returns a text for a duration, in the shortest form that `read_duration` accepts."""
     if milliseconds % 1_000:
         return f"{milliseconds}ms"
     return f"{milliseconds // 1_000}s"

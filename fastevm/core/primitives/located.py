@@ -10,9 +10,10 @@ SHOWN = 80  # characters of an invalid value that an error shows
 
 
 def shown(value: Any) -> str:
-    """Returns the start of the representation of a value for an error.
+    """Returns the start of the representation of a value, for an error message.
 
-    CPython refuses to write out integers of more than 4,300 digits; they are named by their size.
+    CPython refuses to convert integers of more than 4,300 digits to text. For such an integer, the
+    result has only its size.
     """
     try:
         text = repr(value)
@@ -22,10 +23,7 @@ def shown(value: Any) -> str:
 
 
 def located(error: Exception, path: str, name: str = "") -> Exception:
-    """Returns a copy of the error whose message begins with ``path``.
-
-    ``name``: the name with which the message begins; ``path`` replaces it.
-    """
+    """Returns a copy of the error whose message begins with ``path`` in place of ``name``."""
     text = str(error)
     if name:
         text = text.removeprefix(f"{name}: ")

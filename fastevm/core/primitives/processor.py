@@ -1,4 +1,4 @@
-"""Selects code for newer processors and records which variants run or were rejected.
+"""Selects code for newer processors. Records which variants are used and which were rejected.
 
 ``FASTEVM_SIMD=off`` (or ``0``, ``no``) allows only code that every processor can run. Each module
 tests its selection with known answers when it loads.
@@ -33,7 +33,9 @@ REPLACED: Final[dict[str, str]] = {}
 
 
 def replace(algorithm: str, wrong: str, by: str) -> None:
-    """Records and logs that variant ``by`` replaces ``wrong``, which computed a wrong answer."""
+    """Records and logs that variant ``by`` replaces ``wrong``, because ``wrong`` computed a wrong
+    answer.
+    """
     IN_USE[algorithm] = by
     REPLACED[algorithm] = wrong
     logging.getLogger("fastevm").error(

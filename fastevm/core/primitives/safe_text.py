@@ -21,16 +21,16 @@ ADDRESS: Final = re.compile(r"\b(?:https?|wss?)://[^\s'\",;)]*[^\s'\",;):.]")
 
 
 def without_addresses(text: str) -> str:
-    """Return ``text`` without the addresses of upstream nodes, which only the operator may know."""
+    """Returns ``text`` without the addresses of upstream nodes, which only the operator may see."""
     return ADDRESS.sub("the upstream node", text)
 
 
 def cut(text: str, limit: int = TEXT_LIMIT) -> str:
-    """Return the first ``limit`` characters of ``text``, and a note of how many were cut."""
+    """Returns the first ``limit`` characters of ``text``, and a note of how many were cut."""
     return text if len(text) <= limit else text[:limit] + CUT.format(len(text) - limit)
 
 
 def safe(text: object) -> str:
-    """Return ``text`` on one line, unsafe characters escaped, cut at `TEXT_LIMIT`."""
+    """Returns ``text`` on one line, with unsafe characters escaped, cut at `TEXT_LIMIT`."""
     shown = cut(str(text)).translate(UNSAFE)
     return shown.encode(errors="backslashreplace").decode()

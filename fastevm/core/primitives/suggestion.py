@@ -8,7 +8,7 @@ CUTOFF = 0.6  # minimum similarity from 0 to 1, as in difflib
 def nearest(
     word: str, known: Iterable[str], *, count: int = 1, cutoff: float = CUTOFF
 ) -> list[str]:
-    """Returns at most ``count`` words that are similar enough, the most similar first."""
+    """Returns at most ``count`` words that are similar to a word, the most similar first."""
     from difflib import get_close_matches  # imported late: only errors need it, and it takes 1 ms
 
     return get_close_matches(word, list(known), n=count, cutoff=cutoff)

@@ -1,1 +1,1 @@
-"""Executes simulated chains: plans are the input, records and refusals the output."""
+"""Executes simulated chains. Plans are the input; records and refusals are the output."""

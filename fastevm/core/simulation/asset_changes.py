@@ -1,4 +1,4 @@
-"""Lists who gained and lost assets in a call: from its logs, verified against storage.
+"""Lists which accounts gained and lost assets in a call, from logs verified against storage.
 
 Any contract may emit a Transfer log. A change is ``verified`` if the token's storage changed
 accordingly: for a balance, some slot changed by the same amount; for an ERC-721 token, some slot
@@ -32,7 +32,9 @@ Moves = dict[tuple[str, bytes, bytes, int | None], int]
 
 
 def asset_changes(logs: Iterable[SimulatedLog], diff: StateDiff) -> tuple[AssetChange, ...]:
-    """Returns the asset changes of a successful call, ordered: ether, tokens, approvals, code."""
+    """Returns the asset changes of a successful call in this order: ether, tokens, approvals,
+    code.
+    """
     moves: Moves = defaultdict(int)
     approvals: list[AssetChange] = []
     for log in logs:
@@ -55,7 +57,7 @@ def asset_changes(logs: Iterable[SimulatedLog], diff: StateDiff) -> tuple[AssetC
 
 
 def native(diff: StateDiff) -> list[AssetChange]:
-    """Returns the ether gained and lost, including fees."""
+    """Returns the ether that each account gained or lost, including fees."""
     return [
         AssetChange(kind="native", address=address, change=change.balance[1] - change.balance[0])
         for address, change in sorted(diff.items())
@@ -77,7 +79,7 @@ def code_changes(diff: StateDiff) -> list[AssetChange]:
 
 
 def read_log(log: SimulatedLog, moves: Moves, approvals: list[AssetChange]) -> None:
-    """Adds the moves that one log reports."""
+    """Adds the asset changes that one log reports."""
     event, topics = log.topics[0], log.topics
     if event == TRANSFER and len(topics) == 3 and len(log.data) == 32:
         _move(moves, "erc20", log.address, topics[1], topics[2], None, _word(log.data))
@@ -144,7 +146,7 @@ def _delegated(change: AccountChange) -> bool:
 
 
 def _pairs(data: bytes) -> list[tuple[int, int]]:
-    """Returns the ids and amounts of a batch transfer; empty if the log data are malformed."""
+    """Returns the ids and amounts of a batch transfer, or nothing if the log data are malformed."""
     ids, amounts = _array(data, 0), _array(data, 32)
     return list(zip(ids, amounts, strict=True)) if len(ids) == len(amounts) else []
 

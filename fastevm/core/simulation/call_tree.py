@@ -11,9 +11,9 @@ from fastevm.core.simulation.values import CallFrame
 def call_tree(records: Iterable[Mapping[str, Any]]) -> CallFrame | None:
     """Returns the top frame with all frames below it.
 
-    The input are the ``enter`` and ``leave`` records of `fastevm.core.interpreter.tracer`, in
-    order. Returns None for a call that entered no frame, such as a creation by a sender whose nonce
-    is exhausted.
+    The input consists of the ``enter`` and ``leave`` records of `fastevm.core.interpreter.tracer`,
+    in order. Returns None for a call that entered no frame, such as a creation by a sender whose
+    nonce is exhausted.
     """
     open_frames: list[tuple[Mapping[str, Any], list[CallFrame]]] = []
     finished: list[CallFrame] = []
@@ -30,7 +30,7 @@ def call_tree(records: Iterable[Mapping[str, Any]]) -> CallFrame | None:
 def frame_of(
     entered: Mapping[str, Any], left: Mapping[str, Any], below: tuple[CallFrame, ...]
 ) -> CallFrame:
-    """Builds a call frame from its two records and its subcalls; gas excludes the intrinsic gas."""
+    """Returns a call frame for its two records and its subcalls. Gas excludes the intrinsic gas."""
     error = left["error"]
     if error is not None and not left["reverted"]:
         error = halt_message(error, left["halt_opcode"], left["halt_height"])

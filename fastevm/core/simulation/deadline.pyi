@@ -1,4 +1,4 @@
-"""Deadlines stop a simulation that takes too long, or whose caller has disconnected."""
+"""Deadlines, which stop a simulation that takes too long or whose caller has disconnected."""
 
 from contextlib import AbstractContextManager
 from typing import Final, Protocol, TypeVar, final
@@ -10,12 +10,14 @@ T = TypeVar("T")
 TICK_SECONDS: float
 
 class Listener(Protocol):
-    """An object that a deadline calls because it does not read the deadline's request."""
+    """An object whose `cancel` the deadline calls, because the object does not poll for a
+    request.
+    """
 
     def cancel(self) -> None: ...
 
 class Stoppable(Protocol):
-    """An object that runs without the GIL and reads the request of a deadline."""
+    """An object that runs without the GIL and polls for the request of a deadline."""
 
     def set_deadline(self, deadline: Deadline) -> Listener | None: ...
 
@@ -24,7 +26,9 @@ def thread_owned(kind: type[T]) -> T: ...
 def time_limit(runner: Stoppable, seconds: float) -> AbstractContextManager[None]: ...
 
 class Deadline:
-    """Stops the simulations of a thread at a time. Without a time, only `cancel` stops them.
+    """Stops the simulations of one thread when its time has come.
+
+    Without a time, only `cancel` stops them.
 
     ``is_brief``: whether the owner cancels the deadline long before any time limit. The watchdog
     ignores such a deadline.

@@ -72,9 +72,10 @@ def overridden(defaults: BlockOverrides, overrides: BlockOverrides) -> BlockOver
 
 
 def payload_on(view: StateView, payload: SimulatePayload) -> SimulatePayload:
-    """Returns the payload with the block overrides that the view defines for blocks after its own.
+    """Returns the payload with the block overrides that the view defines for the blocks after its
+    block.
 
-    With validation, base fees after the first block follow from the parent blocks.
+    With validation, base fees after the first block are computed from the parent blocks.
     """
     first = view.next_block
     if first is NO_BLOCK_OVERRIDES:

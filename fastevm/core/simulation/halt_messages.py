@@ -1,4 +1,4 @@
-"""Error messages of halts, which clients match on, with the details that go-ethereum adds."""
+"""Error messages of halts, with the details that go-ethereum adds. Clients match these messages."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ INVALID: Final = "invalid opcode"
 def halt_message(text: str, opcode: int, height: int) -> str:
     """Adds the details of the halted opcode to ``text``, as go-ethereum does (core/vm/errors.go).
 
-    ``opcode``: byte of that opcode; ``height``: number of stack items before its execution.
+    ``opcode``: the byte of the halted opcode. ``height``: number of stack items before that opcode.
     """
     row = _ROWS.get(opcode)
     if text == INVALID:

@@ -6,7 +6,10 @@ from fastevm.core.simulation.values import CallRequest, SimulatePayload, StateOv
 
 @final
 class Plan:
-    """The input of a simulation. It is filled once; several threads may run it at the same time."""
+    """The input of a simulation.
+
+    A plan is filled once; then several threads may run it concurrently.
+    """
 
     validation: bool
     trace_transfers: bool

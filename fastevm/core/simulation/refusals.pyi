@@ -1,4 +1,4 @@
-"""Messages of refused simulations, from a code and its numbers."""
+"""Formats the messages of refused simulations from a code and its numbers."""
 
 from fastevm.errors import InvalidTransaction
 

@@ -1,8 +1,7 @@
-"""Decodes the reason from revert data: Error(string) and Panic(uint256) only.
+"""Decodes the reason from revert data: only Error(string) and Panic(uint256).
 
-Source: the Solidity ABI specification, section "Panic via assert and Error via require". Data that
-is not an exact encoding of one of the two has no reason; the message is then ``execution reverted``
-alone.
+Source: the Solidity ABI specification, section "Panic via assert and Error via require". Data in
+another encoding has no reason; the message is then only ``execution reverted``.
 """
 
 from typing import Final

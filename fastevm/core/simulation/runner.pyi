@@ -10,11 +10,11 @@ from fastevm.core.simulation.plan import Plan
 from fastevm.core.simulation.values import CallOutcome, CallRequest, StateView
 
 class Runner(BlockBuilder):
-    """A block of simulated calls. Only one thread may use it at a time; it is reused for later
-    blocks.
+    """A block of simulated calls. Only one thread may use it at a time.
 
-    ``open`` attaches it to a state, ``override`` changes what calls see, ``simulate`` runs a call.
-    ``begin`` and ``seal`` work as in `BlockBuilder`.
+    ``open`` attaches the runner to a state, ``override`` changes what calls see, ``simulate`` runs
+    a call. ``begin`` and ``seal`` work as in `BlockBuilder`. The runner can be reused for later
+    blocks.
     """
 
     def __init__(self) -> None: ...

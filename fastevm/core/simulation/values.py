@@ -1,6 +1,6 @@
 """Input and output types of simulations: calls, overrides, payloads, states and results.
 
-Values are native (bytes, int); quantities are in wei, gas units or seconds. The node decodes
+Values are Python types (bytes, int); quantities are in wei, gas units or seconds. The node decodes
 JSON-RPC into these types; the simulator does not use hex or JSON.
 """
 
@@ -23,9 +23,10 @@ DEFAULT_TIMEOUT: Final = 5.0  # maximum duration of a request in seconds
 
 
 class CallRequest(Struct, frozen=True, kw_only=True):
-    """A message call, or a creation if ``to`` is None. Other None fields take the method's default.
+    """A message call, or a creation if ``to`` is None. Other fields that are None get a default.
 
-    ``skip_l1_charging``: omit the gas for the L1 data fee in calls and estimates on Arbitrum.
+    The method that runs the call defines the defaults. ``skip_l1_charging``: omit the gas for the
+    L1 data fee in calls and estimates on Arbitrum.
     """
 
     sender: bytes = ZERO_ADDRESS
@@ -46,9 +47,9 @@ class CallRequest(Struct, frozen=True, kw_only=True):
 
 
 class AccountOverride(Struct, frozen=True, kw_only=True):
-    """Overrides of one account; None keeps a field.
+    """Overrides of one account. A field that is None keeps its value.
 
-    ``state`` replaces the whole storage, ``state_diff`` only the given slots; both map slots to
+    ``state`` replaces the whole storage, ``state_diff`` only the given slots. Both map slots to
     values. The simulator raises an error if both are given.
     """
 
@@ -61,7 +62,7 @@ class AccountOverride(Struct, frozen=True, kw_only=True):
 
 
 class BlockOverrides(Struct, frozen=True, kw_only=True):
-    """Overrides of block fields; None keeps the default."""
+    """Overrides of block fields. A field that is None keeps the default."""
 
     number: int | None = None
     time: int | None = None
@@ -140,11 +141,11 @@ class ErrorForm(Struct, frozen=True, kw_only=True):
 class StateView(Struct, frozen=True, kw_only=True):
     """An immutable state to execute calls on, and its block.
 
-    ``header``: the block after which the state is (for ``pending``, the pending block).
-    ``block_hash``: hash of that block. ``ancestors``: hashes of its ancestors, parent first.
-    ``schedule``: the rules of ``header``. ``config``: the chain's configuration, for later blocks.
-    ``next_block``: default block overrides of simulated blocks; its number and time apply to the
-    first simulated block.
+    ``header``: the header of the block whose execution gave this state (for ``pending``, of the
+    pending block). ``block_hash``: hash of that block. ``ancestors``: hashes of its ancestors,
+    parent first. ``schedule``: the rules of ``header``. ``config``: the chain's configuration, for
+    later blocks. ``next_block``: default block overrides of simulated blocks; its number and time
+    apply to the first simulated block.
     """
 
     header: Any
@@ -191,7 +192,7 @@ class CallResult(Struct, frozen=True, kw_only=True):
         return self.success
 
     def check(self) -> Self:
-        """Returns this result. Raises ExecutionFailed, with the reason, if it is a failure."""
+        """Returns this result. Raises ExecutionFailed, with the reason, if the call failed."""
         if not self.success:
             raise ExecutionFailed(str(self.error), self)
         return self
@@ -212,7 +213,8 @@ class SimulatedLog(Struct, frozen=True):
 
 
 class AccountChange(Struct, frozen=True, kw_only=True):
-    """The changes of one account by a call: (before, after) for each field, None if unchanged.
+    """The changes that a call made to one account: (before, after) for each field, None if
+    unchanged.
 
     ``storage`` maps slots to (before, after).
     """
@@ -227,13 +229,13 @@ StateDiff = Mapping[bytes, AccountChange]
 
 
 class AssetChange(Struct, frozen=True, kw_only=True):
-    """A change of one account's assets or approvals by a call.
+    """A change that a call made to one account's assets or approvals.
 
-    ``kind``: ``native`` (wei, fees included), ``erc20``, ``erc721``, ``erc1155``: the account
-    gained ``change`` of ``token`` (and ``token_id``), ``verified`` against the token's storage.
-    ``approval``, ``approvalForAll``: ``counterparty`` may spend ``change``. ``code``: the account's
-    code changed. ``delegation``: the account now delegates to ``counterparty`` (None: no longer
-    delegates).
+    If ``kind`` is ``native`` (wei, fees included), ``erc20``, ``erc721`` or ``erc1155``, the
+    account gained ``change`` of ``token`` (and ``token_id``); ``verified`` says whether the token's
+    storage confirms that. ``approval``, ``approvalForAll``: ``counterparty`` may spend ``change``.
+    ``code``: the account's code changed. ``delegation``: the account now delegates to
+    ``counterparty``, or to no account if that is None.
     """
 
     kind: str
@@ -248,8 +250,8 @@ class AssetChange(Struct, frozen=True, kw_only=True):
 class CallFrame(Struct, frozen=True, kw_only=True):
     """A frame of a call tree. ``kind``: CALL, DELEGATECALL, CREATE2, SELFDESTRUCT ...
 
-    ``address``: the account called or created; ``gas`` and ``gas_used``: without the intrinsic gas;
-    ``error``: None on success; ``reason``: the decoded reason of a revert, if it has one.
+    ``address``: the account called or created. ``gas`` and ``gas_used`` exclude the intrinsic gas.
+    ``error``: None on success. ``reason``: the decoded reason of a revert, or None.
     """
 
     kind: str
@@ -266,7 +268,7 @@ class CallFrame(Struct, frozen=True, kw_only=True):
 
 
 class CallExtras(Struct, frozen=True, kw_only=True):
-    """The requested extensions of a call's result; None for those not requested.
+    """The requested extensions of a call's result. An extension that was not requested is None.
 
     ``access_list``: addresses and slots that are warm after the call, as (address, slots); empty if
     the call failed.
@@ -279,9 +281,9 @@ class CallExtras(Struct, frozen=True, kw_only=True):
 
 
 class CallOutcome(Struct, frozen=True, kw_only=True):
-    """The result of one simulated call; `CallResult` explains the common members.
+    """The result of one simulated call. `CallResult` explains the members that both have.
 
-    ``max_used_gas``: gas before refunds; ``created``: address of the created contract.
+    ``max_used_gas``: gas before refunds. ``created``: the address of the created contract.
     """
 
     success: bool
@@ -298,7 +300,7 @@ class CallOutcome(Struct, frozen=True, kw_only=True):
         return self.success
 
     def check(self) -> Self:
-        """Returns this result. Raises ExecutionFailed, with the reason, if it is a failure."""
+        """Returns this result. Raises ExecutionFailed, with the reason, if the call failed."""
         if not self.success:
             raise ExecutionFailed(str(self.error), self)
         return self
@@ -327,8 +329,9 @@ def is_transfer(
 
 
 def has_one_transfer_price(schedule: Any) -> bool:
-    """Returns whether all transfers use the same gas.
+    """Returns whether all transfers cost the same gas.
 
-    Their gas differs if it depends on the recipient (EIP-2780) or on the L1 data fee (Arbitrum).
+    Transfers cost different gas if the cost depends on the recipient (EIP-2780) or on the L1 data
+    fee (Arbitrum).
     """
     return not (schedule.parameters["tx_recipient_cost"] or schedule.parameters["arbos_version"])

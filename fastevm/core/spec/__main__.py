@@ -17,7 +17,10 @@ Row = Sequence[object]
 
 
 def table(header: Row, rows: Iterable[Row]) -> str:
-    """Formats columns as wide as their widest cell, with numbers aligned to the right."""
+    """Formats a table.
+
+    Each column is as wide as its widest cell; numbers are aligned to the right.
+    """
     cells = [[*map(_text, header)], *([*map(_text, row)] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     numeric = [all(_is_number(row[i]) for row in cells[1:]) for i in range(len(widths))]
@@ -136,7 +139,9 @@ def _changes(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _responsible(kind: str, name: str, old: Fork, new: Fork) -> str:
-    """Returns the EIPs of only one fork that set the name; "without" precedes removed EIPs."""
+    """Returns the EIPs that set the name in only one of two forks. "without" precedes removed
+    EIPs.
+    """
     brought = [e for e in new.all_eips if e not in old.all_eips and name in getattr(e, kind)]
     taken = [e for e in old.all_eips if e not in new.all_eips and name in getattr(e, kind)]
     if brought:

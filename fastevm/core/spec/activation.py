@@ -36,12 +36,13 @@ class TimeActivation(NamedTuple):
 class Activations:
     """The forks of one chain; immutable.
 
-    ``by_block``: (number, Fork) in ascending order, Frontier before the first. ``by_time``:
-    (timestamp, Fork, BlobParameters | None) in ascending order. Each fork holds complete rules. The
-    merge happens when the total difficulty reaches ``terminal_total_difficulty``; ``merge_block``
-    is the first block after it, if known. ``netsplit_block`` is the virtual fork in the fork id
-    (EIP-3675), ``dao_block`` the block of the DAO's irregular balance moves, and ``canyon_time``
-    and ``denim_time`` the timestamps of Canyon (OP stack) and Denim (Base).
+    ``by_block``: (number, Fork) in ascending order; Frontier applies before the first number.
+    ``by_time``: (timestamp, Fork, BlobParameters | None) in ascending order. Each fork holds
+    complete rules. The merge happens when the total difficulty reaches
+    ``terminal_total_difficulty``; ``merge_block`` is the first block after the merge, if known.
+    ``netsplit_block`` is the virtual fork in the fork id (EIP-3675), ``dao_block`` the block of the
+    DAO's irregular balance moves, and ``canyon_time`` and ``denim_time`` the timestamps of Canyon
+    (OP stack) and Denim (Base).
     """
 
     __slots__ = (
@@ -158,9 +159,10 @@ class Activations:
     def at(self, number: int, timestamp: int, *, after_merge: bool | None = None) -> ForkSchedule:
         """Returns the schedule of the block with this number and timestamp (seconds).
 
-        ``after_merge``: whether the parent had reached the terminal total difficulty.
-        If ``None`` (unknown), a terminal difficulty of 0, ``merge_block``, or the timestamp of a
-        fork after the merge decides. Forks by timestamp are never active before the merge.
+        ``after_merge``: whether the parent had reached the terminal total difficulty. If it is
+        ``None`` (unknown), the block counts as merged if the terminal difficulty is 0, or from
+        ``merge_block`` on or, if that is unknown, from the first fork by timestamp on. Forks by
+        timestamp are never active before the merge.
         """
         if not (self._is_merged(number, timestamp) if after_merge is None else after_merge):
             index = bisect_right(self._block_numbers, number) - 1
@@ -184,13 +186,13 @@ class Activations:
 
     @property
     def fork_blocks(self) -> tuple[int, ...]:
-        """Distinct block numbers at which rules change, ascending, without 0 (EIP-2124)."""
+        """The distinct block numbers at which rules change, ascending, without 0 (EIP-2124)."""
         numbers = {a.number for a in self.by_block} | {self.netsplit_block or 0}
         return tuple(sorted(numbers - {0}))
 
     @property
     def fork_times(self) -> tuple[int, ...]:
-        """Distinct timestamps at which rules change, ascending, without 0 (EIP-6122)."""
+        """The distinct timestamps at which rules change, ascending, without 0 (EIP-6122)."""
         return tuple(sorted({a.timestamp for a in self.by_time} - {0}))
 
     def _is_merged(self, number: int, timestamp: int) -> bool:
@@ -213,9 +215,9 @@ def activations_named(
 
     X is a block number (``5``), ``Time`` and a timestamp (``Time15k``), or ``Diff`` and a terminal
     total difficulty in hex (``DiffC0000``). ``blob_schedule`` (by fork name in lower case, see
-    ``read_blob_schedule``) overrides the forks' own blobs; blob forks after mainnet's last fork
-    have no other source. Raises ``UnknownForkError`` for unknown names and ValueError for a blob
-    fork without blob parameters.
+    ``read_blob_schedule``) overrides the blob parameters of the forks. It is the only source for
+    blob forks after mainnet's last fork. Raises ``UnknownForkError`` for unknown names and
+    ValueError for a blob fork without blob parameters.
     """
     schedule = blob_schedule or {}
     found = re.fullmatch(_TRANSITION, name)
@@ -361,7 +363,9 @@ def _compose(points: list[tuple[int, _Step]], fork: Fork) -> tuple[list[tuple[in
 
 
 def _advance(current: Fork, fork: Fork, eips: tuple[Eip, ...]) -> Fork:
-    """Applies a step to ``current``; returns ``fork`` itself if the rules are the same."""
+    """Returns the fork after applying a step to ``current``; ``fork`` itself if the rules are the
+    same.
+    """
     composed = current.then(fork.name, *eips, removing=fork.removed, config_key=fork.config_key)
     return fork if same_rules(composed, fork) else composed
 
@@ -376,7 +380,10 @@ def _blobs_of(fork: Fork, schedule: Mapping[str, BlobParameters]) -> BlobParamet
 def _with_blobs(
     times: Iterable[tuple[int, Fork]], schedule: Mapping[str, BlobParameters]
 ) -> list[tuple[int, Fork, BlobParameters | None]]:
-    """Applies the blob schedule to the forks; Amsterdam keeps the previous values."""
+    """Returns the forks with the blob schedule applied.
+
+    Amsterdam keeps the values of its predecessor.
+    """
     found: list[tuple[int, Fork, BlobParameters | None]] = []
     before: BlobParameters | None = None
     for at, fork in times:
@@ -439,7 +446,7 @@ def _op_stack(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_base_times(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the configuration with the fork times of its ``base`` object under our keys."""
+    """Returns the configuration with the fork times of its ``base`` object under fastevm's keys."""
     base = config.get("base")
     if base is None:
         return config

@@ -1,4 +1,4 @@
-"""An entry for each EIP of Amsterdam, and an entry for the rules of a devnet of April 2026.
+"""The EIPs of Amsterdam, one entry each, and an entry with the rules of a devnet of April 2026.
 
 Gas has two dimensions in Amsterdam (EIP-8037): growth of the state pays state gas, everything else
 regular gas. An entry sets the values of its EIP. ``SNAPSHOT`` restores the values of 2026-04-21,

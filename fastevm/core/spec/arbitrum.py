@@ -1,4 +1,4 @@
-"""An entry for each version of ArbOS that changes the EVM: its rules besides Ethereum's EIPs.
+"""The ArbOS versions that change the EVM, one entry each, with the rules that are not EIPs.
 
 Source: Arbitrum's go-ethereum, ``params/config_arbitrum.go`` and ``core/vm/contracts_arbitrum.go``;
 the ArbOS release pages of docs.arbitrum.io.
@@ -33,7 +33,10 @@ __all__ = ["BLOBHASH", "NITRO", "POINT_EVALUATION", "RIP_7212", "STYLUS", "versi
 
 
 def version(number: int) -> Eip:
-    """Returns the entry that sets the ArbOS version, which determines the precompiles' methods."""
+    """Returns the entry that sets the ArbOS version.
+
+    The version determines the precompiles' methods.
+    """
     return Eip(
         0,
         "Methods of the precompiles",

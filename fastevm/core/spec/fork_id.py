@@ -1,4 +1,4 @@
-"""The fork identifier, with which nodes compare their genesis and forks (EIP-2124)."""
+"""The fork identifier. Nodes exchange it to compare their genesis and forks (EIP-2124)."""
 
 from typing import NamedTuple
 from zlib import crc32
@@ -27,7 +27,7 @@ def fork_id(
 ) -> ForkId:
     """Returns the fork identifier (EIP-2124, EIP-6122) at a head with this number and timestamp.
 
-    Ignores forks with a timestamp not after that of the genesis block.
+    Ignores forks whose timestamp is not after that of the genesis block.
     """
     times = [time for time in activations.fork_times if time > genesis_timestamp]
     checksum = crc32(genesis_hash)

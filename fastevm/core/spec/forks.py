@@ -1,4 +1,4 @@
-"""The forks: each is a parent plus a list of EIPs.
+"""The forks. Each fork is a parent plus a list of EIPs.
 
 Code outside this folder does not compare forks: it reads prices, limits and flags from the packed
 schedule.
@@ -24,10 +24,12 @@ from .parameters import PARAMETERS, Value
 
 
 class Fork(Struct, frozen=True, eq=False):
-    """A set of rules: the parent's without ``removed``, plus ``eips``; later EIPs take precedence.
+    """A set of rules: those of the parent without ``removed``, plus ``eips``.
 
-    ``aliases`` are its other names, ``config_key`` its key in a geth genesis configuration. Forks
-    compare by identity; ``same_rules`` compares their rules.
+    Later EIPs take precedence.
+
+    ``aliases`` are other names of the fork. ``config_key`` is its key in a geth genesis
+    configuration. Forks compare by identity; ``same_rules`` compares their rules.
     """
 
     name: str
@@ -56,7 +58,9 @@ class Fork(Struct, frozen=True, eq=False):
 
     @property
     def by_time(self) -> bool:
-        """Whether a timestamp, not a block number, activates the fork (all after the merge)."""
+        """Whether a timestamp activates the fork, as for all forks after the merge, not a block
+        number.
+        """
         return self.config_key.endswith("Time")
 
     def __repr__(self) -> str:
@@ -117,7 +121,7 @@ def _setting(fork: Fork) -> list[Eip]:
 
 @lru_cache(maxsize=256)
 def default_blobs(fork: Fork) -> BlobParameters | None:
-    """Returns the blob parameters that the fork's EIPs set; ``None`` before blobs."""
+    """Returns the blob parameters that the fork's EIPs set, or ``None`` for a fork before blobs."""
     values = resolve(fork).parameters
     if not values["has_blobs"]:
         return None
@@ -353,10 +357,10 @@ NEWEST_ARBOS = 61
 
 @lru_cache(maxsize=256)
 def arbos_fork(version: int, has_calldata_floor: bool = False) -> Fork:
-    """Returns the rules of an ArbOS version, at least 1. Versions above `NEWEST_ARBOS` have its
-    rules.
+    """Returns the rules of an ArbOS version, at least 1.
 
-    ``has_calldata_floor``: the chain has enabled EIP-7623, which its owners decide.
+    A version above `NEWEST_ARBOS` gets the rules of `NEWEST_ARBOS`. ``has_calldata_floor``: the
+    owners of the chain have enabled EIP-7623.
     """
     number = min(version, NEWEST_ARBOS)
     base = _ARBITRUM[max(first for first in _ARBITRUM if first <= number)]

@@ -1,4 +1,4 @@
-"""An entry for each upgrade of the OP stack: its rules besides Ethereum's EIPs.
+"""The OP Stack upgrades, one entry each, with the rules that are not EIPs of Ethereum.
 
 Source: the OP Stack specification, the page of each upgrade and the chapters on deposits, L1
 attributes, the execution engine and precompiles.

@@ -1,6 +1,6 @@
-"""The opcodes: one row each, with the stack items that it pops and pushes.
+"""The opcodes: one row each, with the stack items that the opcode pops and pushes.
 
-Prices change from fork to fork; ``eips`` has them under their EIP. The build generates the
+Prices change from fork to fork, so ``eips`` has them under their EIP. The build generates the
 interpreter's loop, its C constants and its jump table from these rows (``loop.pyx.in``,
 ``opcodes.pxd.in`` and ``dispatch.h.in`` in ``core/interpreter``).
 """
@@ -29,7 +29,7 @@ class Kind(Enum):
 class Arm(Enum):
     """How the interpreter's loop calls the function of an opcode: a case body in ``loop.pyx.in``.
 
-    The value shows the call. ``top`` is the top of the stack after the opcode.
+    The value of a member shows the call. ``top`` is the top of the stack after the opcode.
     """
 
     PURE = "op(top)"
@@ -59,13 +59,14 @@ class Arm(Enum):
 class Op(Struct, frozen=True):
     """One opcode.
 
-    ``value``: its byte. ``imm``: number of immediate bytes after it. ``pops``: number of stack
-    items it requires. ``pushes``: number of items that replace them. DUP and SWAP count all items
-    that they access, so ``pops`` is always the required height and ``grow`` the change of height.
+    ``value``: the opcode's byte. ``imm``: number of immediate bytes after that byte. ``pops``:
+    number of stack items that the opcode requires. ``pushes``: number of items that replace them.
+    DUP and SWAP count all items that they access, so ``pops`` is always the required height and
+    ``grow`` the change of height.
 
     ``op_`` and ``function`` form the name of the inline function in ``core/interpreter/ops`` that
     implements the opcode, in the file of its ``kind``; ``arm`` defines how the loop calls that
-    function. Opcodes of a family share a function, which gets ``index``.
+    function. Opcodes of a family share a function, and the loop passes ``index`` to it.
     """
 
     value: int
@@ -92,7 +93,10 @@ def _ops(kind: Kind, arm: Arm, *rows: tuple[int, str, int, int]) -> tuple[Op, ..
 
 
 def _push(size: int) -> Op:
-    """Returns the opcode PUSH1 to PUSH32; there is a function for each number of 8-byte limbs."""
+    """Returns the opcode PUSH1 to PUSH32.
+
+    The interpreter has a function for each number of 8-byte limbs.
+    """
     function, index = ("push1", None) if size == 1 else (f"push{-(-size // 8) * 8}", size)
     return Op(0x5F + size, f"PUSH{size}", size, 0, 1, Kind.STACK, Arm.PUSH, function, index)
 

@@ -31,8 +31,8 @@ class SstoreTransition(IntEnum):
 class Parameter(Struct, frozen=True):
     """One number or flag of the rules.
 
-    ``constant``: no fork has changed the value. Such values are C constants,
-    the others are fields of the packed schedule.
+    ``constant``: whether the value is equal in all forks. Such values are C constants; the others
+    are fields of the packed schedule.
     """
 
     name: str

@@ -14,26 +14,30 @@ T = TypeVar("T")
 def never_wait() -> None:
     """Makes this thread raise StateNotKnown instead of waiting for a remote state.
 
-    An event loop calls it for its thread, and repeats a failed request on another thread.
+    An event loop calls this function for its thread, and repeats a failed request on another
+    thread.
     """
 
 def may_wait() -> None:
     """Reverts `never_wait`: this thread waits for a remote state again."""
 
 def guesses() -> int:
-    """Returns how many unknown values executions of this thread have read so far."""
+    """Returns how many unknown values the executions of this thread have read so far."""
 
 def resolved(layer: Layer, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
-    """Returns ``run()``, which reads ``layer``. Repeats it until it guesses no remote value."""
+    """Returns ``run()``, which reads ``layer``.
+
+    Repeats ``run`` until it guesses no remote value.
+    """
 
 class RemoteState:
     """The known values of the state of a block, and the source of all other values.
 
-    ``limit``: bytes of known values; a fetch beyond it raises ResourceLimitError. Any number of
-    layers and threads may share a remote state.
+    ``limit``: maximum size of the known values in bytes; a fetch that exceeds it raises
+    ResourceLimitError. Any number of layers and threads may share a remote state.
 
-    With ``resolves``, executions ask the source on every read of an unknown value and guess
-    nothing. The source is asked only for values that the protocol reads, even with access lists. If
+    With ``resolves``, an execution calls the source whenever it reads an unknown value, and never
+    guesses. It calls the source only for values that the protocol reads, even with access lists. If
     the source raises, the exception is stored as ``failure`` and the execution ends with
     StateNotKnown.
     """
@@ -51,14 +55,14 @@ class RemoteState:
     def limit(self) -> int: ...
     @property
     def rounds(self) -> int:
-        """Number of requests to the source so far."""
+        """The number of requests to the source so far."""
 
     @property
     def size(self) -> int:
-        """Size of the known values in bytes."""
+        """The size of the known values in bytes."""
 
     def put(self, found: Found) -> None:
-        """Adds values. A value that is known already does not change."""
+        """Adds values. Does not change values that are known already."""
 
     def known_values(self) -> Found:
         """Returns a copy of all known values."""
@@ -76,15 +80,18 @@ class RemoteState:
     def attempt(self, run: Callable[[], T]) -> tuple[T, bool]:
         """Returns ``run()`` and whether it guessed. If it guessed, its errors are suppressed.
 
-        Meanwhile all reads of this thread may guess, also reads from Python.
+        During the call, all reads of this thread may guess, also reads from Python.
         """
 
     def take_missing(self) -> Wanted:
-        """Removes and returns misses that no thread fetches, for a caller that fetches them."""
+        """Removes and returns the misses that no thread is fetching. The caller must fetch them."""
 
     def run_resolved(self, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
-        """Calls ``run()`` and fetches misses until it guesses nothing; returns its result.
+        """Calls ``run()`` and fetches misses until ``run`` guesses nothing.
+
+        Returns the last result.
 
         ``run`` is called again after each fetch, so it must have no side effects. ``calls``: call
-        objects in JSON form that describe it, with which the source may prefetch.
+        objects in JSON form that describe ``run``; the source may prefetch the values that they
+        read.
         """

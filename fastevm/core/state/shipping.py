@@ -46,7 +46,7 @@ class Shipped(NamedTuple):
 
 
 class ShippedSource:
-    """The source of a shipped remote state, which cannot fetch anything."""
+    """The source of a shipped remote state. It cannot fetch anything."""
 
     def __init__(self, shipped: Shipped) -> None:
         self.chain_id, self.block_number = shipped.chain_id, shipped.block_number
@@ -58,7 +58,7 @@ class ShippedSource:
 
 
 def ship(layer: Layer) -> Shipped:
-    """Serialises the layer with all values that it can read without its source."""
+    """Serialises a layer with all values that the layer can read without its source."""
     remote, packed = layer.remote_state, pack_layer(layer)
     if remote is None:
         return Shipped(packed, {})
@@ -98,7 +98,7 @@ def unpack_layer(data: bytes, *, limit: int | None = None) -> Layer:
     """Restores a layer from the bytes of ``pack_layer``.
 
     ``limit``: maximum unpacked size in bytes, and maximum size of the code of all accounts
-    together. Set it for untrusted data, of which a megabyte may unpack to a gigabyte. Raises
+    together. Set it for untrusted data, because a megabyte may unpack to a gigabyte. Raises
     ValueError if the bytes are not a packed state or exceed the limit.
     """
     if not data.startswith(MAGIC):

@@ -54,12 +54,12 @@ class Wanted(Struct):
         self.calls += other.calls
 
     def __bool__(self) -> bool:
-        """Whether a value is missing; calls alone do not count."""
+        """Returns whether a value is missing. Calls alone do not count."""
         return bool(self.accounts or self.slots or self.block_hashes)
 
 
 class Found(Struct):
-    """Values of a remote state at one block: the wanted values, often with further values."""
+    """Values of a remote state at one block: the wanted values, and often further values."""
 
     accounts: dict[bytes, RemoteAccount] = field(default_factory=dict)
     slots: dict[tuple[bytes, int], int] = field(default_factory=dict)
@@ -67,10 +67,13 @@ class Found(Struct):
 
 
 class ResolvingSource(Protocol):
-    """The source of a remote state in which every read is resolved immediately."""
+    """The source of a remote state that resolves every read immediately."""
 
     def read_code(self, address: bytes, code_hash: bytes) -> None:
-        """Called before an account's code is first read; raises an error to forbid the read."""
+        """Checks whether an account's code may be read, before its first read.
+
+        Raises an error if not.
+        """
         ...
 
 

@@ -26,7 +26,7 @@ class StateReader:
         """Reads the next chunk. Raises ValueError for damaged data; the reader is unusable then."""
 
     def finish(self) -> Layer:
-        """Returns the layer, with its state root computed unless it is above a remote state.
+        """Returns the layer. Computes its state root unless the layer is above a remote state.
 
         The reader is unusable afterwards.
         """

@@ -14,7 +14,7 @@ class Account(Struct, frozen=True):
 class AccountChange(Struct, frozen=True):
     """The changes of one account between two states: its new ``balance`` in wei and new ``nonce``.
 
-    ``storage``: the slots whose values differ, with their new values, in ascending order.
+    ``storage``: the new values of the slots that changed, in ascending order of the slots.
     """
 
     balance: int
@@ -31,9 +31,9 @@ class SlotProof(Struct, frozen=True):
 
 
 class AccountProof(Struct, frozen=True):
-    """An account (None: proved absent), its storage root, and the trie nodes that prove both.
+    """An account, its storage root, and the trie nodes that prove both.
 
-    Source: EIP-1186.
+    The account is None if the nodes prove that it is absent. Source: EIP-1186.
     """
 
     address: bytes

@@ -1,4 +1,4 @@
-"""Verifies Merkle proofs: from a root hash and a list of nodes to a value."""
+"""Verifies Merkle proofs, which lead from a root hash through a list of nodes to a value."""
 
 from collections.abc import Sequence
 
@@ -47,7 +47,7 @@ class _Nodes:
         self.taken = 0
 
     def next_node(self, expected: bytes) -> _Item:
-        """Returns the next node, decoded. Raises ProofError unless it has this hash."""
+        """Returns the next node, decoded. Raises ProofError if the node's hash is not this hash."""
         if self.taken == len(self.proof):
             raise ProofError(f"the proof ends before the node 0x{expected.hex()}")
         encoded = self.proof[self.taken]

@@ -16,10 +16,10 @@ SHOWN_NAMES: Final = 10
 
 
 class Artifact(NamedTuple):
-    """A compiled contract; ``bytecode`` is None if there is only an ABI.
+    """A compiled contract. ``bytecode`` is None if the artifact has only an ABI.
 
-    ``locations`` maps each pc of the runtime code to its source location. It is empty if there is
-    no source map, or if the sources that solc's source map refers to are missing.
+    ``locations`` maps each pc of the runtime code to its source location. The mapping is empty if
+    there is no source map, or if sources that solc's source map refers to are missing.
     """
 
     name: str
@@ -36,12 +36,12 @@ def load_artifact(
 ) -> Artifact:
     """Reads an artifact.
 
-    ``source``: an ABI in JSON form or as texts in Solidity's syntax (see `human_readable`), an
-    artifact, or the output of ``solc --standard-json``, ``solc --combined-json``, ``vyper -f
-    combined_json`` or ``vyper.compile_code``; as Python values, as JSON text, or as a path.
-    ``name`` selects a contract if there are several. ``root`` is the folder of the sources of a
-    source map, by default the working directory. Raises ValueError for anything else, and if
-    libraries are not linked.
+    ``source`` is an ABI in JSON form or as declarations in Solidity's syntax (see
+    `human_readable`), an artifact, or the output of ``solc --standard-json``, ``solc
+    --combined-json``, ``vyper -f combined_json`` or ``vyper.compile_code``. It may be a Python
+    value, JSON text or a path. ``name`` selects a contract if there are several. ``root`` is the
+    folder with the sources of a source map, by default the working directory. Raises ValueError for
+    any other source, and if libraries are not linked.
     """
     if isinstance(source, Artifact):
         return source

@@ -21,14 +21,14 @@ from fastevm.evm.result import ExecutionResult
 
 
 class HasLogs(Protocol):
-    """The outcome of one call or of many."""
+    """A result with logs: the outcome of one call or of many calls."""
 
     @property
     def logs(self) -> Iterable[Any]: ...
 
 
 class HasCalls(Protocol):
-    """The outcome of a bundle."""
+    """A result with calls: the outcome of a bundle."""
 
     @property
     def calls(self) -> Iterable[HasLogs]: ...
@@ -41,10 +41,10 @@ WORD_BYTES: Final = 32
 
 
 class ContractReverted(FastevmError):
-    """Raised when a call or a deployment fails.
+    """A call or a deployment failed.
 
-    ``error``: the name of a custom error of the ABI, or None; ``values``: its values; ``data``: the
-    revert data; ``result``: the whole result. The text contains the reason.
+    ``error``: the name of a custom error of the ABI, or None; ``values``: the values of that error;
+    ``data``: the revert data; ``result``: the whole result. The text contains the reason.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ContractReverted(FastevmError):
 
 
 class NoCode(FastevmError):
-    """Raised when a function with a result is called at an address without code."""
+    """A function with a result was called at an address without code."""
 
     def __init__(self, function: str, address: str) -> None:
         super().__init__(f"{function}: there is no code at {address}")
@@ -72,8 +72,8 @@ class Contract(WithFunctions):
 
     Every function is a method. Calling a view or pure function is a static call; calling another
     function is a message whose changes are kept, without fees or nonce. Both return the decoded
-    value and raise ``ContractReverted`` if the call fails, and ``NoCode`` if a result is expected
-    from an address without code. ``token.transfer.call(...)`` discards changes,
+    value. They raise ``ContractReverted`` if the call fails, and ``NoCode`` if the function has a
+    result but the address has no code. ``token.transfer.call(...)`` discards changes,
     ``token.transfer.transact(...)`` is a transaction; both return ``Called``. Overloads are
     selected by the number of arguments, or with ``token["transfer(address,uint256)"]``. ``sender``
     is the default sender of calls (default: the zero address). If a function has the name of an
@@ -132,20 +132,22 @@ class Contract(WithFunctions):
         return html_table(title, ("selector", "function", ""), rows)
 
     def events_in(self, source: Source) -> list[Event]:
-        """Returns the events of this contract in a result or in logs; skips other contracts.
+        """Returns the events of this contract in a result or in logs.
 
-        Results are those of a call, a transaction or a bundle, and ``Columns``.
-        Logs may be those of results, of receipts, of simulations, and of web3.py or JSON-RPC: an
-        object or mapping with ``address``, ``topics`` and ``data``.
+        Skips events of other contracts.
+
+        A result is that of a call, a transaction or a bundle, or a ``Columns``. Logs may come from
+        results, receipts, simulations, web3.py or JSON-RPC: each is an object or mapping with
+        ``address``, ``topics`` and ``data``.
         """
         found = [self.interface.event(log) for log in self._own_logs(source)]
         return [event for event in found if event is not None]
 
     def event_columns(self, name: str, source: Source) -> dict[str, list[Any]]:
-        """Returns the arguments of all events of a name as columns: argument -> values.
+        """Returns the arguments of all events with a name as columns: a list of values by argument.
 
-        Accepts the same sources as ``events_in``, and is much faster for many logs. Raises KeyError
-        if the ABI does not have exactly one event of this name.
+        Accepts the same sources as ``events_in``, and is much faster than that method for many
+        logs. Raises KeyError if the ABI does not have exactly one event with this name.
         """
         topic, event = self.interface.event_named(name)
         return event.columns(log for log in self._own_logs(source) if log.topics[:1] == (topic,))
@@ -172,7 +174,10 @@ class Contract(WithFunctions):
 
 
 def log_of(value: Any) -> Any:
-    """Returns a log with bytes. Raises TypeError or ValueError if it is not a log."""
+    """Returns a log whose fields are bytes.
+
+    Raises TypeError or ValueError if the value is not a log.
+    """
     if type(value) in OWN_LOGS:
         return value
     try:
@@ -188,7 +193,10 @@ def log_of(value: Any) -> Any:
 
 
 class ContractType:
-    """A compiled contract: ``deploy`` it, or use ``at`` if it exists. See ``fastevm.contract``."""
+    """A compiled contract. Call ``deploy``, or ``at`` if it is deployed.
+
+    See ``fastevm.contract``.
+    """
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
@@ -237,8 +245,8 @@ def contract(
 ) -> ContractType:
     """Returns a contract type from an ABI or an artifact of solc, Vyper, Foundry or Hardhat.
 
-    ``source``: values, JSON text or a path, see ``load_artifact``; ``name`` selects a contract;
-    ``root``: the folder of the sources of a source map.
+    ``source`` is a Python value, JSON text or a path, see ``load_artifact``. ``name`` selects a
+    contract. ``root`` is the folder with the sources of a source map.
     """
     return ContractType(load_artifact(source, name, root=root))
 

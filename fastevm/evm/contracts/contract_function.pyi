@@ -16,7 +16,7 @@ class Called(NamedTuple):
     result: ExecutionResult
 
 class WithFunctions:
-    """Base class of `Contract`: functions of the ABI are attributes."""
+    """Base class of `Contract`. Functions of the ABI are attributes."""
 
     def __getattr__(self, name: str) -> ContractFunction:
         """Returns a function. Raises AttributeError, with a suggestion, if there is none."""
@@ -29,10 +29,10 @@ class ContractFunction:
     """A function of a contract, or its overloads. Calling it returns the decoded value.
 
     Arguments are given by position, or by the names of the ABI, with or without leading
-    underscores. Other keywords are ``sender``, ``value``, ``gas``, ``trace`` and further arguments
-    of the ``EVM`` method. If a parameter of the function has the name of such a keyword, the
-    keyword sets the parameter, unless the parameter is given by position. ``abi`` is the ABI item,
-    ``selector`` the four bytes of its selector.
+    underscores. The other keywords are ``sender``, ``value``, ``gas``, ``trace`` and further
+    arguments of the ``EVM`` method. If a parameter of the function has the name of such a keyword,
+    the keyword sets the parameter, unless the parameter is given by position. ``abi`` is the ABI
+    item, ``selector`` the function's selector (4 bytes).
     """
 
     __name__: str
@@ -41,10 +41,10 @@ class ContractFunction:
     def __init__(self, contract: Contract, overloads: list[Function]) -> None: ...
     def __call__(self, *args: Any, **terms: Any) -> Any: ...
     def call(self, *args: Any, **terms: Any) -> Called:
-        """Runs ``EVM.call``: changes are discarded unless ``commit`` is true."""
+        """Runs ``EVM.call``. Discards changes unless ``commit`` is true."""
 
     def transact(self, *args: Any, **terms: Any) -> Called:
-        """Runs ``EVM.transact``: a whole transaction."""
+        """Runs ``EVM.transact``, which executes a whole transaction."""
 
     def encode(self, *args: Any, **named: Any) -> bytes:
         """Returns the call data."""

@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 def json_abi(items: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Returns the items in JSON form; text items are parsed. Raises ValueError."""
+    """Returns the items in JSON form. Parses items that are texts. Raises ValueError."""
     structs = {
         found[2]: found[3]
         for item in items
@@ -44,14 +44,14 @@ def declaration(text: str) -> re.Match[str] | None:
 
 
 class Budget:
-    """The number of parameters that may still be read."""
+    """The number of parameters that may still be parsed."""
 
     def __init__(self) -> None:
         self.left = PARAMETERS_LIMIT
 
 
 def parsed(text: str, structs: Mapping[str, str], budget: Budget) -> Json | None:
-    """Returns the item of one declaration; None for a struct."""
+    """Returns the item of one declaration, or None for a struct."""
     found = declaration(text)
     if found is None:
         raise ValueError(f"not a declaration of an ABI: {text[:SHOWN]!r}")
@@ -95,7 +95,7 @@ class Reader:
         return ValueError(f"{why} in {self.text[:SHOWN]!r}")
 
     def next(self) -> str:
-        """Returns the next token; an empty text at the end."""
+        """Returns the next token, or an empty text at the end."""
         self.at += 1
         return self.tokens[self.at - 1] if self.at <= len(self.tokens) else ""
 
@@ -158,7 +158,7 @@ class Reader:
         return {"name": "", **found}
 
     def tuple_of(self, components: list[Json]) -> Json:
-        """Reads the array suffix after the parenthesis of a tuple."""
+        """Reads the array suffix after the closing parenthesis of a tuple."""
         suffix = ""
         while self.tokens[self.at : self.at + 1] and self.tokens[self.at].startswith("["):
             suffix += self.next()

@@ -1,4 +1,4 @@
-"""ABIs: functions, events and errors, whose types are compiled at first use."""
+"""ABIs: functions, events and errors. Their types are compiled at first use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def compiled(parameter: Parameter) -> AbiType:
 
 
 def compiled_tuple(parameters: Sequence[Parameter]) -> AbiType:
-    """Returns the type of several parameters. Decoding does not name the values."""
+    """Returns the type of several parameters as a tuple. Decoded values have no names."""
     return AbiType(
         "tuple", [(parameter.get("name") or "", compiled(parameter)) for parameter in parameters]
     )
@@ -85,7 +85,7 @@ class Function:
 
     @cached_property
     def signature(self) -> str:
-        """``name(type,type)``, whose hash is the selector or topic."""
+        """The signature ``name(type,type)``. The selector or topic is a part of its hash."""
         return self.name + self.input_type.name
 
     @cached_property
@@ -94,7 +94,7 @@ class Function:
         return keccak256(self.signature.encode())[:SELECTOR]
 
     def encode(self, args: Sequence[Any], prefix: bytes | None = None) -> bytes:
-        """Returns the selector, or ``prefix``, and the encoded arguments.
+        """Returns the call data: the selector, or ``prefix`` if given, and the encoded arguments.
 
         Raises TypeError or ValueError with the name of the argument.
         """
@@ -122,7 +122,7 @@ class Function:
         return values if self.output_class is None else self.output_class(values)
 
     def decode_inputs(self, data: bytes) -> tuple[Any, ...]:
-        """Returns the arguments of a call; ``data`` without the selector."""
+        """Decodes the arguments of a call. ``data``: the call data without the selector."""
         return decode_values(self.input_type, data)
 
     def described(self) -> str:
@@ -145,7 +145,7 @@ class Event(NamedTuple):
 
 
 class EventType:
-    """An event of an ABI: which argument is in which topic, and their types."""
+    """An event of an ABI: the types of the arguments, and which argument is in which topic."""
 
     def __init__(self, item: Mapping[str, Any]) -> None:
         self.item = item
@@ -165,7 +165,7 @@ class EventType:
         self.is_flat = not self.data_type.is_dynamic
 
     def decode(self, log: Log) -> Event | None:
-        """Returns the event; None if the log has another number of topics."""
+        """Returns the event, or None if the log has another number of topics."""
         if len(self.indexed) != len(log.topics) - 1:
             return None
         found: list[Any] = [None] * len(self.names)
@@ -188,15 +188,15 @@ class EventType:
 
 
 def is_hashed(parameter: Parameter) -> bool:
-    """Returns whether the log contains an indexed parameter as a hash."""
+    """Returns whether a log contains only the hash of this indexed parameter."""
     kind: str = parameter["type"]
     return kind in DYNAMIC or kind.endswith("]")
 
 
 def check_item(item: Any, path: str) -> None:
-    """Raises TypeError or ValueError, with the path of the fault, if a value is no item of an ABI.
+    """Raises TypeError or ValueError if a value is not an item of an ABI.
 
-    Types of parameters are checked when they are compiled.
+    The error has the path of the fault. The types of parameters are checked when they are compiled.
     """
     if not isinstance(item, Mapping):
         raise TypeError(f"{path}: expected an object, found {type(item).__name__}")
@@ -207,7 +207,7 @@ def check_item(item: Any, path: str) -> None:
 
 
 def check_parameters(parameters: Any, path: str, level: int = 0) -> None:
-    """Like `check_item`, for the parameters of an item and the components of a tuple."""
+    """Works like `check_item`, for the parameters of an item and the components of a tuple."""
     if level > DEPTH_LIMIT:
         raise ValueError(f"{path[:80]}...: more than {DEPTH_LIMIT} levels of tuples")
     if not isinstance(parameters, Sequence) or isinstance(parameters, str | bytes):
@@ -250,12 +250,15 @@ class Interface:
         return Interface, (self.abi,)  # compiled types are not pickled but compiled again
 
     def event(self, log: Log) -> Event | None:
-        """Decodes a log; None if the ABI does not have the event."""
+        """Decodes a log. Returns None if the ABI does not have the event."""
         found = self.events.get(log.topics[0]) if log.topics else None
         return None if found is None else found.decode(log)
 
     def event_named(self, name: str) -> tuple[bytes, EventType]:
-        """Returns the topic and the event of a name. Raises KeyError unless it is unique."""
+        """Returns the topic and the event with a name.
+
+        Raises KeyError unless the ABI has exactly one.
+        """
         found = [(topic, each) for topic, each in self.events.items() if each.name == name]
         if len(found) != 1:
             hint = "" if found else did_you_mean(name, [e.name for e in self.events.values()])
@@ -263,7 +266,7 @@ class Interface:
         return found[0]
 
     def reason(self, data: bytes) -> tuple[str | None, tuple[Any, ...], str]:
-        """Decodes revert data: the custom error's name, its values, and a text."""
+        """Decodes revert data. Returns the custom error's name, its values, and a text."""
         error = self.errors.get(data[:SELECTOR]) if len(data) >= SELECTOR else None
         if error is None:
             return None, (), revert_message(data)

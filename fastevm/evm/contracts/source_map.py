@@ -23,7 +23,7 @@ class SourceLocation(NamedTuple):
 
 
 def instructions(code: bytes) -> Iterator[int]:
-    """Yields the pc of every instruction; treats data after the code as instructions."""
+    """Yields the pc of every instruction. Treats data after the code as instructions."""
     pc = 0
     while pc < len(code):
         yield pc
@@ -33,11 +33,11 @@ def instructions(code: bytes) -> Iterator[int]:
 def locations_of(
     file: str, found: Mapping[str, Any], whole: Mapping[str, Any], root: Path
 ) -> dict[int, SourceLocation]:
-    """Returns the source location of each pc of the runtime code; empty without a source map.
+    """Returns the source location of each pc of the runtime code. Empty if there is no source map.
 
-    ``file``: source file of the contract; ``found``: its part of the output or artifact; ``whole``:
-    the complete output; ``root``: folder in which source files are looked up. Vyper's maps contain
-    lines. solc's maps contain byte offsets, so they need the sources.
+    ``file``: the contract's source file. ``found``: the part of the output or artifact for the
+    contract. ``whole``: the complete output. ``root``: the folder in which source files are looked
+    up. Vyper's maps contain lines. solc's maps contain byte offsets, so they need the sources.
     """
     deployed = found.get("deployedBytecode") or found.get("evm", {}).get("deployedBytecode") or {}
     if not isinstance(deployed, Mapping):
@@ -58,7 +58,7 @@ def locations_of(
 
 
 def filled(locations: Mapping[int, SourceLocation]) -> dict[int, SourceLocation]:
-    """Fills gaps: a pc without a location gets the location of the pc before it."""
+    """Fills gaps: a pc without a location gets the location of the previous pc."""
     found: dict[int, SourceLocation] = {}
     for pc, after in pairwise([*sorted(locations), max(locations, default=0) + 1]):
         found |= dict.fromkeys(range(pc, after), locations[pc])
@@ -66,7 +66,7 @@ def filled(locations: Mapping[int, SourceLocation]) -> dict[int, SourceLocation]
 
 
 def code_of(code: str) -> bytes:
-    """Decodes hex code; placeholders of unlinked libraries become zero."""
+    """Decodes hex code. Placeholders of unlinked libraries become zeros."""
     digits = code.removeprefix("0x")
     return bytes.fromhex("".join(digit if digit in HEX else "0" for digit in digits))
 
@@ -74,7 +74,7 @@ def code_of(code: str) -> bytes:
 def texts_of(
     file: str, found: Mapping[str, Any], whole: Mapping[str, Any], root: Path
 ) -> dict[int, tuple[str, bytes]]:
-    """Returns source number -> (name, text) for the sources that are found."""
+    """Returns (name, text) by source number, for the sources that are found."""
     numbers = {
         int(each["id"]): name
         for name, each in whole.get("sources", {}).items()
@@ -106,7 +106,10 @@ def targets(found: Mapping[str, Any]) -> Iterator[str]:
 def decoded_source_map(
     text: str, code: bytes, texts: Mapping[int, tuple[str, bytes]]
 ) -> dict[int, SourceLocation]:
-    """Decodes solc's source map, ``start:length:file:...`` per instruction; empty: unchanged."""
+    """Decodes solc's source map, ``start:length:file:...`` per instruction.
+
+    An empty field has the value of the previous instruction.
+    """
     starts = {
         number: [0, *(at + 1 for at, byte in enumerate(source) if byte == 10)]
         for number, (_, source) in texts.items()

@@ -47,7 +47,7 @@ class Values(tuple[Any, ...]):
         return restored, (self._fields, tuple(self))
 
     def _asdict(self) -> dict[str, Any]:
-        """Returns the values by name; unnamed values by position."""
+        """Returns the values by name. The key of a value without a name is its position."""
         names = (name or str(position) for position, name in enumerate(self._fields))
         return dict(zip(names, self, strict=True))
 
@@ -78,6 +78,8 @@ def restored(names: tuple[str, ...], values: Sequence[Any]) -> Values:
 
 
 def class_for(names: Sequence[str]) -> type[Values] | None:
-    """Returns the class for values with these names; None without names, or if a name repeats."""
+    """Returns the class for values with these names, or None if there are no names or a name
+    repeats.
+    """
     given = [name for name in names if name]
     return values_class(tuple(names)) if given and len(set(given)) == len(given) else None

@@ -47,7 +47,7 @@ def unsigned_like(
     max_fee_per_gas: int | None = None,
     max_priority_fee_per_gas: int | None = None,
 ) -> bytes:
-    """Encodes a transaction that is about as long as the signed transaction will be."""
+    """Encodes a transaction about as long as the signed transaction will be."""
     entries = [
         [address, [key.to_bytes(32, "big") for key in keys]] for address, keys in access_list or ()
     ]
@@ -72,7 +72,7 @@ def units_of(raw: bytes, level: int) -> int:
 
 
 def estimated_units(raw: bytes, level: int) -> int:
-    """Returns the L1 data units of an envelope with the margins that Nitro adds to estimates."""
+    """Returns the L1 data units of an envelope, with the margins that Nitro adds to estimates."""
     return (units_of(raw, level) + MORE_UNITS) * UNITS_PERCENT // 100
 
 

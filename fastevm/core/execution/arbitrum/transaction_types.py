@@ -1,4 +1,4 @@
-"""Arbitrum's unsigned transaction types: messages from L1, retries, block starts.
+"""Arbitrum's unsigned transaction types: messages from L1, retries and block starts.
 
 An envelope is the type and an RLP list of the fields in the order of `LAYOUTS` (EIP-2718). Source:
 Arbitrum's go-ethereum, ``core/types/arb_types.go``.

@@ -22,7 +22,7 @@ _ACCOUNT_FIELDS: Final = 6
 
 
 class NumberChange(NamedTuple):
-    """A balance, a nonce or a slot value, and ``at``, the block access index that set it."""
+    """A new balance, nonce or slot value. ``at`` is the block access index that set it."""
 
     at: int
     value: int
@@ -62,7 +62,7 @@ def access_list_hash(encoded: bytes) -> bytes:
 
 
 def item_count(accesses: Iterable[AccountAccess]) -> int:
-    """Returns the number of addresses and distinct slots, which the gas limit bounds."""
+    """Returns the number of addresses and distinct slots. The gas limit bounds this number."""
     return sum(1 + len(access.storage_changes) + len(access.storage_reads) for access in accesses)
 
 
@@ -77,7 +77,7 @@ def decode_access_list(encoded: bytes, number: int | None = None) -> AccessList:
 
 
 def fetch_listed(state: RemoteState, block: Block, item_gas: int) -> None:
-    """Fetches everything that the access list of a block names from a remote state, in one request.
+    """Fetches everything that a block's access list names from a remote state, in one request.
 
     ``item_gas``: gas per item of the list; the gas limit divided by it is the maximum number of
     items. 0 in forks without lists. Malformed and oversized lists are ignored here: the execution
@@ -217,10 +217,9 @@ class _Reader:
 
 
 def check_access_list(number: int, given: Sequence[AccountAccess], made: bytes) -> None:
-    """Raises InvalidBlock with the first account and slot where the given list differs from the
-    executed one.
+    """Raises InvalidBlock if the given list differs from the list that the execution recorded.
 
-    ``made``: RLP of the list recorded by the execution.
+    The error names the first account and slot that differ. ``made``: RLP of the recorded list.
     """
     for field, expected, found in _differences(decode_access_list(made), given):
         raise InvalidBlock(number, FIELD + field, expected=expected, found=found)
@@ -261,7 +260,7 @@ def _account_differences(
 
 
 def _slots(account: AccountAccess) -> dict[int, str]:
-    """Describes the list's entry for each slot of an account."""
+    """Describes the entry of the list for each slot of an account."""
     said = dict.fromkeys(account.storage_reads, "a read")
     for key, changes in account.storage_changes:
         said[key] = "changes " + ", ".join(f"{index}: {value:#x}" for index, value in changes)

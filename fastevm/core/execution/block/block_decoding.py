@@ -1,4 +1,4 @@
-"""Strict decoding of blocks from RLP. Every error is an InvalidBlock that names the field."""
+"""Decodes blocks from RLP strictly. Every error is an InvalidBlock that names the field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastevm.errors import InvalidBlock, TransactionDecodeError
 def decode_block(raw: bytes, *, number: int | None = None) -> Block:
     """Decodes a block from its canonical RLP.
 
-    ``number`` is used in the error if the block's own number cannot be decoded. Raises
+    Errors have ``number`` if the block's own number cannot be decoded. Raises
     :class:`InvalidBlock` for anything but the canonical encoding of a block of any fork. The block
     is not validated.
     """

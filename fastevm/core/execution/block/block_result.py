@@ -11,12 +11,12 @@ from fastevm.core.state.layer import Layer
 
 
 class BlockResult(Struct, frozen=True, kw_only=True):
-    """The state after a block and everything that its header commits to.
+    """The state after a block, and everything that the block's header commits to.
 
     ``requests`` are the non-empty EIP-7685 requests, type byte first. ``requests_hash``,
-    ``blob_gas_used`` and ``withdrawals_root`` are None in forks without them. Roots and hashes are
-    32 bytes. ``access_list``: RLP of the block access list (EIP-7928); None in forks without one,
-    or if the block was not executed.
+    ``blob_gas_used`` and ``withdrawals_root`` are None in forks that do not have the field. Roots
+    and hashes are 32 bytes. ``access_list``: RLP of the block access list (EIP-7928); None in forks
+    without access lists, or if the block was not executed.
     """
 
     layer: Layer

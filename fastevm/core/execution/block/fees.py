@@ -1,4 +1,4 @@
-"""Gas limit bounds, base fee, excess blob gas and blob base fee of a block, from its parent."""
+"""Computes gas limit bounds, base fee, excess blob gas and blob base fee from a parent block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEE_PARAMETER_SIZES = {1: 9, 2: 17}
 class FeeParameters(Struct, frozen=True):
     """The base fee parameters in a header's extra data.
 
-    ``version`` is 1 since Holocene and 2 since Jovian, which adds ``min_base_fee`` in wei. Source:
+    ``version`` is 1 since Holocene and 2 since Jovian. Jovian adds ``min_base_fee`` in wei. Source:
     OP Stack specification, Holocene and Jovian, "Dynamic EIP-1559 Parameters", "Minimum Base Fee".
     """
 
@@ -32,7 +32,7 @@ class FeeParameters(Struct, frozen=True):
 
     @classmethod
     def read(cls, extra_data: bytes) -> FeeParameters | None:
-        """Decodes a header's extra data. Returns None for any other form."""
+        """Decodes a header's extra data. Returns None if the extra data has no fee parameters."""
         version = extra_data[0] + 1 if extra_data else 0
         if len(extra_data) != FEE_PARAMETER_SIZES.get(version):
             return None
@@ -49,7 +49,8 @@ class FeeParameters(Struct, frozen=True):
 def fee_parameters(parent: Header, schedule: ForkSchedule) -> FeeParameters:
     """Returns the base fee parameters of a child of ``parent`` under ``schedule``.
 
-    They come from the parent's extra data if these have the form, else from the fork's constants.
+    The parameters come from the parent's extra data, or from the fork's constants if the extra data
+    has none.
     """
     rules = schedule.parameters
     found = FeeParameters.read(parent.extra_data) if rules["fee_parameters_version"] else None
@@ -61,7 +62,7 @@ def fee_parameters(parent: Header, schedule: ForkSchedule) -> FeeParameters:
 
 
 def next_extra_data(parent: Header, schedule: ForkSchedule) -> bytes:
-    """Returns the parent's fee parameters as extra data; empty if the rules have none."""
+    """Returns the parent's fee parameters as extra data, or empty bytes if the rules have none."""
     version = int(schedule.parameters["fee_parameters_version"])
     if version == 0:
         return b""
@@ -75,7 +76,7 @@ def next_base_fee(parent: Header, schedule: ForkSchedule) -> int:
 
     On chains of the OP stack, the parent's extra data set the parameters. From Jovian on, the
     parent's DA footprint counts as gas, and there is a minimum base fee. On Arbitrum, returns the
-    parent's base fee; ArbOS computes the real one from its gas backlog.
+    parent's base fee; ArbOS computes the real base fee from its gas backlog.
     """
     if parent.base_fee_per_gas is None:
         return int(schedule.parameters["initial_base_fee"])

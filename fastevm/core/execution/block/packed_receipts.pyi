@@ -1,4 +1,4 @@
-"""The receipts of a finished block, packed until somebody reads them."""
+"""The receipts of a finished block, packed until they are read."""
 
 from collections.abc import Sequence
 from typing import Any, overload

@@ -1,4 +1,4 @@
-"""Requests to the consensus layer (EIP-7685): hash, and deposits from logs (EIP-6110)."""
+"""Requests to the consensus layer (EIP-7685): their hash, and the deposits from logs (EIP-6110)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def deposit_requests(logs: Iterable[Log]) -> bytes:
     """Returns the deposits in the logs of the deposit contract, 192 bytes each, in order
     (EIP-6110).
 
-    Raises ValueError for an event with another layout, which makes the block invalid.
+    Raises ValueError for an event with another layout. Such an event makes the block invalid.
     """
     return b"".join(_deposit(log.data) for log in logs if log.topics[:1] == (DEPOSIT_TOPIC,))
 
@@ -61,5 +61,5 @@ def _deposit(data: bytes) -> bytes:
 
 
 def collected(outputs: Sequence[tuple[int, bytes]]) -> tuple[bytes, ...]:
-    """Returns the requests of (type, data) pairs, without those that have no data (EIP-7685)."""
+    """Returns the requests for (type, data) pairs, except pairs without data (EIP-7685)."""
     return tuple(bytes([kind]) + data for kind, data in outputs if data)

@@ -1,4 +1,4 @@
-"""Validation of a block apart from its execution: header against parent, body, uncles, result."""
+"""Validates a block apart from its execution: header against parent, body, uncles and result."""
 
 from __future__ import annotations
 
@@ -181,7 +181,10 @@ def transactions_root(block: Block) -> bytes:
 
 
 def withdrawals_root(block: Block) -> bytes:
-    """Returns the withdrawals root of the block (EIP-4895); of an empty list if it has none."""
+    """Returns the withdrawals root of the block (EIP-4895).
+
+    Without withdrawals, that of an empty list.
+    """
     return ordered_root([withdrawal.rlp() for withdrawal in block.withdrawals or ()])
 
 

@@ -1,1 +1,1 @@
-"""The OP stack's additions to block execution: L1 fees, deposits, predeploys."""
+"""The additions of the OP Stack to block execution: L1 fees, deposits and predeploys."""

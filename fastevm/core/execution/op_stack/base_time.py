@@ -1,9 +1,8 @@
 """BaseTime: the milliseconds of a block's timestamp, on Base from Denim on.
 
-A block comes 200 ms after its parent. The header has the seconds; the second transaction of the
-block, a deposit, writes the milliseconds within the second to slot 0 of a contract. The code of the
-contract is not deployed by a transaction: it is put into the state before the first block of Denim.
-
+A block comes 200 ms after its parent. The header has the seconds. The second transaction of the
+block is a deposit that writes the milliseconds within the second to slot 0 of a contract. No
+transaction deploys this contract: its code is written to the state before the first block of Denim.
 Source: Base's specification, Denim, "200 ms blocks".
 """
 
@@ -69,7 +68,7 @@ def is_base_time_deposit(transaction: Transaction) -> bool:
 def millis_part(transactions: Sequence[Transaction]) -> int | None:
     """Returns the milliseconds that the second transaction of a block sets.
 
-    Returns None if that transaction is no BaseTime deposit, or if the value is not a multiple of
+    Returns None if that transaction is not a BaseTime deposit, or if the value is not a multiple of
     200 below 1000.
     """
     if len(transactions) <= DEPOSIT_INDEX:
@@ -88,7 +87,7 @@ def timestamp_millis(header: Header, transactions: Sequence[Transaction]) -> int
 
 
 def stored_part(layer: Layer) -> int:
-    """Returns the milliseconds that the contract's storage contains."""
+    """Returns the milliseconds in the storage of the contract BaseTime."""
     return layer.storage(BASE_TIME, 0)
 
 
@@ -186,8 +185,9 @@ def with_base_time(layer: Layer, number: int) -> Layer:
 def next_millis(parent: Header, parent_part: int | None, first_timestamp: int) -> tuple[int, int]:
     """Returns the timestamp (seconds) and the milliseconds of the next block.
 
-    ``parent_part``: milliseconds of the parent. None for a parent before Denim; the next block is
-    then the first block of Denim, at ``first_timestamp``, which the old block time determines.
+    ``parent_part``: milliseconds of the parent. None for a parent before Denim. The next block is
+    then the first block of Denim, and its time is ``first_timestamp``, computed from the old block
+    time.
     """
     if parent_part is None:
         return first_timestamp, 0

@@ -1,4 +1,4 @@
-"""The runtime code of BaseTime, which no transaction deploys (878 bytes; Base, Denim)."""
+"""The runtime code of BaseTime (878 bytes; Base, Denim). No transaction deploys this code."""
 
 BASE_TIME_CODE = bytes.fromhex(
     """

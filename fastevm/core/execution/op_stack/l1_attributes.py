@@ -1,4 +1,4 @@
-"""The L1 attributes, which the first deposit of a block on an OP-stack chain contains.
+"""The L1 attributes. On an OP Stack chain, the first deposit of each block contains them.
 
 Source: the OP Stack specification, L1 attributes deposited transaction, by upgrade.
 """
@@ -138,7 +138,7 @@ def _integer(data: bytes) -> int:
 
 
 def attributes_of(transactions: tuple[Transaction, ...]) -> L1Attributes | None:
-    """Returns the L1 attributes of a block; None if its first transaction does not set them."""
+    """Returns the L1 attributes of a block, or None if its first transaction does not set them."""
     if not transactions:
         return None
     first = transactions[0]
@@ -167,8 +167,8 @@ def source_hash(domain: int, l1_hash: bytes, index: int) -> bytes:
 def attributes_selector(schedule: ForkSchedule) -> bytes:
     """Returns the selector (4 bytes) of L1 attributes under ``schedule``.
 
-    In the first block of a fork, pass the schedule of the previous fork, whose format is still
-    used.
+    For the first block of a fork, pass the schedule of the previous fork, because that block still
+    uses the old format.
     """
     rules = schedule.parameters
     if rules["has_da_footprint"]:

@@ -4,9 +4,9 @@ from fastevm.core.execution.op_stack.l1_attributes import L1Attributes
 from fastevm.core.spec.schedule import ForkSchedule
 
 def l1_data_fee_of(raw: bytes, attributes: L1Attributes, schedule: ForkSchedule) -> tuple[int, int]:
-    """Returns (fee in wei, L1 gas as receipts show it) of a transaction's canonical bytes.
+    """Returns the L1 data fee in wei and the L1 gas for a transaction's canonical bytes.
 
-    Source: OP Stack specification, execution engine, "L1-Cost fees".
+    Receipts show the L1 gas. Source: OP Stack specification, execution engine, "L1-Cost fees".
     """
 
 def operator_fee_of(gas: int, attributes: L1Attributes, schedule: ForkSchedule) -> int:

@@ -1,4 +1,4 @@
-"""The post-exec transaction, with which the sequencer refunds gas (OP stack, Lagoon).
+"""The post-exec transaction, with which the sequencer refunds gas (OP Stack, Lagoon).
 
 Source: OP Stack specification, Lagoon, post-exec transactions and sequencer-defined metering.
 """
@@ -19,7 +19,7 @@ VERSION = 1
 def post_exec_transaction(number: int, refunds: Sequence[tuple[int, int]]) -> Transaction:
     """Returns the post-exec transaction of block ``number``.
 
-    ``refunds``: (index of the refunded transaction, gas).
+    ``refunds``: pairs of the index of a refunded transaction and the refunded gas.
     """
     payload = rlp.encode([VERSION, number, [list(entry) for entry in refunds]])
     return Transaction.decode(bytes([POST_EXEC_TX]) + payload)
@@ -28,8 +28,8 @@ def post_exec_transaction(number: int, refunds: Sequence[tuple[int, int]]) -> Tr
 def post_exec_refunds(transactions: Sequence[Transaction], number: int) -> dict[int, int] | None:
     """Returns the gas that the post-exec transaction refunds, by transaction index.
 
-    Returns None if block ``number`` has no such transaction. Raises InvalidBlock if it breaks a
-    rule.
+    Returns None if block ``number`` has no post-exec transaction. Raises InvalidBlock if the
+    transaction breaks a rule.
     """
     indices = [index for index, item in enumerate(transactions) if item.type == POST_EXEC_TX]
     if not indices:

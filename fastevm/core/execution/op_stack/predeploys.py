@@ -1,4 +1,4 @@
-"""Contracts that every chain of the OP stack has from its genesis on (OP Stack, predeploys)."""
+"""The contracts that every OP Stack chain has since its genesis (OP Stack, predeploys)."""
 
 from fastevm.core.state.layer import Layer
 
@@ -15,6 +15,6 @@ L2_TO_L1_MESSAGE_PASSER = _PREFIX + b"\x16"
 def message_passer_root(layer: Layer) -> bytes:
     """Returns the storage root (32 bytes) of L2ToL1MessagePasser.
 
-    From Isthmus on, it is the withdrawals root of the header.
+    From Isthmus on, the withdrawals root of a header is this storage root.
     """
     return layer.proof(L2_TO_L1_MESSAGE_PASSER, []).storage_root

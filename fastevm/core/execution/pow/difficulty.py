@@ -39,8 +39,8 @@ def next_difficulty(
     """Returns the difficulty of block ``number`` at ``timestamp`` (seconds); 0 after the merge.
 
     Sources: Yellow Paper section 4.3.4; EIP-2 (Homestead), EIP-100 (uncle-aware) and the EIPs that
-    delay the bomb. The minimum difficulty applies to the sum that includes the bomb, as in these
-    sources. The timestamp must be after the parent's.
+    delay the bomb. As in these sources, the minimum difficulty applies to the sum that includes the
+    bomb. The timestamp must be after that of the parent.
     """
     rules = schedule.parameters
     if rules["proof_of_stake"]:

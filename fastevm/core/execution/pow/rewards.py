@@ -1,4 +1,6 @@
-"""Payments at the end of a block: mining and uncle rewards before the merge, withdrawals after."""
+"""Credits at the end of a block: mining and uncle rewards before the merge, withdrawals after
+it.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ CELL_PROOF_VERSION = 1
 
 
 class BlobSidecar(Struct, frozen=True):
-    """Blobs, commitments and proofs: the parts of a blob transaction that blocks do not contain.
+    """The parts of a blob transaction that blocks do not contain: blobs, commitments and proofs.
 
     ``version`` 0: one proof per blob (EIP-4844). 1: the cell proofs of each blob (EIP-7594). Only
     sizes are checked here; the pool checks counts, hashes and proofs.

@@ -10,10 +10,10 @@ from fastevm.core.primitives.bytes_like import BytesLike
 class Transaction:
     """An immutable transaction of type 0 to 4. It may be unsigned for calls and simulations.
 
-    Types 125 and 126 are post-exec transactions and deposits of the OP stack, 100 to 106 the
-    messages of Arbitrum (`fastevm.core.execution.arbitrum`), which are never signed. Create it with
-    `decode` or `build`. Two transactions are equal if their canonical bytes are. Amounts are in
-    wei.
+    Types 125 and 126 are the post-exec transactions and deposits of the OP Stack. Types 100 to 106
+    are the transactions of Arbitrum (`fastevm.core.execution.arbitrum`). All of these are never
+    signed. Create a transaction with `decode` or `build`. Two transactions are equal if their
+    canonical bytes are equal. Amounts are in wei.
     """
 
     raw: bytes

@@ -1,4 +1,4 @@
-"""Transaction types that Python code distinguishes, and compound fields as named tuples."""
+"""The transaction types that Python code distinguishes, and compound fields as named tuples."""
 
 from typing import Final, NamedTuple
 

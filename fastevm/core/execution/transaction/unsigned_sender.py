@@ -46,9 +46,9 @@ def is_impersonated(transaction: Transaction) -> bool:
 
 
 def with_named_sender(transaction: Transaction) -> Transaction:
-    """Returns an impersonated transaction with its sender set; returns any other unchanged.
+    """Returns an impersonated transaction with its sender set, or any other transaction unchanged.
 
-    Use it only for transactions written by this node: anybody can write such signatures.
+    Use the function only for transactions that this node wrote: anybody can write such signatures.
     """
     if not is_impersonated(transaction):
         return transaction
