@@ -108,7 +108,7 @@ class Fetching:
             self.session.write(self.cached, fresh)
 
     def _add_checks(self, batch: StateBatch) -> None:
-        """Adds reads that verify values from other sources."""
+        """Adds reads that verify values from other sources, such as traces."""
         for check in self.session.take_checks():
             params = ("0x" + check.address.hex(), hex_word(check.slot), check.block.by_hash)
             if self.session.capabilities.get(Capability.BLOCK_HASH) is not False:
@@ -132,7 +132,7 @@ class Fetching:
         )
 
     def _later_checks(self) -> None:
-        """Schedules the verification of some traced slots, once per endpoint."""
+        """Schedules the verification of some slots from traces, once per endpoint."""
         if self.session.capabilities.get(Capability.PRESTATE_CHECKED) is None:
             self.session.add_checks(
                 Check(self.block, address, slot, value, TRACES)
@@ -149,7 +149,7 @@ class Fetching:
 
 
 def named(wanted: Wanted) -> Iterator[str]:
-    """Yields descriptions of the keys: account, slot of an account, block."""
+    """Yields a description of each key: an account, a slot of an account, or a block."""
     yield from (f"account 0x{address.hex()}" for address in sorted(wanted.accounts))
     for address, slot in sorted(wanted.slots):
         yield f"slot {slot:#x} of account 0x{address.hex()}"

@@ -1,8 +1,8 @@
-"""Predicts which slots Base's native tokens (B20) read: the tokens' code runs here.
+"""Predicts which slots Base's native tokens (B20) read, because fastevm implements these tokens.
 
 One batch then contains everything that a transfer reads in several steps: settings, balances,
-allowances and the switches of the features. Entries of policies depend on the settings and come
-with the next batch.
+allowances and the switches of the features. Entries of policies depend on the settings and are
+fetched with the next batch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SWITCHES: Final = tuple(
 
 
 def is_token(address: bytes) -> bool:
-    """Returns whether the address has the form of a native token's."""
+    """Returns whether the address has the form of a native token's address."""
     return address.startswith(PREFIX) and len(address) == ADDRESS and address[10] < VARIANTS
 
 

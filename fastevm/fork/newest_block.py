@@ -1,10 +1,11 @@
 """Detects whether a node mined its next block while the state of its newest block was read.
 
 While anvil mines a block, a read of its newest block waits and then returns values of the mined
-block, whether the read names the block by number or by hash. The head number changes too late to
+block, even if the read names the old block by number or hash. The head number changes too late to
 show this. But anvil's database has the hash of the mined block immediately, and a call in a
-simulated later block can read it. This call has the opposite race: if the head changes after anvil
-resolved its block, it runs on the old state. So the head number is read after the call.
+simulated later block can read that hash. This call has the opposite race: if the head changes after
+anvil resolved the call's block, the call runs on the old state. So the head number is read after
+the call.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ PAUSE_SECONDS: Final = 0.01
 class NewestBlock:
     """The block ``number``, which was the newest block when it was selected.
 
-    ``is_passed``: a newer block exists, so new reads return the state of this block.
+    ``is_passed``: a newer block exists, so new reads return the state of block ``number``.
     """
 
     def __init__(self, endpoints: Endpoints, number: int) -> None:
@@ -42,7 +43,7 @@ class NewestBlock:
     def was_passed(self) -> bool:
         """Returns whether values read so far may belong to the next block.
 
-        In that case waits until the next block is the newest. Raises ForkError.
+        If so, first waits until the next block is the newest. Raises ForkError.
         """
         if not self._next_is_known() and self._head() <= self.number:
             return False

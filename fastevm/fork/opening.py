@@ -31,7 +31,7 @@ RULES_CALLS: Final = (
 class Opened(Struct, frozen=True):
     """A block, and whether its state may still change (newest block of a development chain).
 
-    ``newest``: set if the endpoint may return values of the next block.
+    ``newest`` is set if the endpoint may return values of the next block.
     """
 
     block: PinnedBlock
@@ -44,7 +44,7 @@ def addresses_and_block(
 ) -> tuple[list[str], BlockChoice]:
     """Removes ``@BLOCK`` from the URLs. Returns the URLs and the block.
 
-    The block is the first ``@BLOCK``, or ``block`` if no URL contains any.
+    The block is the first ``@BLOCK``, or ``block`` if no URL contains ``@BLOCK``.
     """
     split = [split_block(url) for url in ([urls] if isinstance(urls, str) else urls)]
     named = [item for _, item in split if item is not None]
@@ -71,8 +71,8 @@ def open_session(session: Session, chosen: BlockChoice, chain_id: int | None) ->
 def resume_session(session: Session, pinned: PinnedBlock, chain_id: int) -> Opened:
     """Identifies the endpoint of a fork that begins at ``pinned``, in one round trip.
 
-    If the endpoint does not answer, logs a warning. Raises ForkError if it has another chain id, or
-    not this block at that number.
+    If the endpoint does not answer, logs a warning. Raises ForkError if the endpoint has another
+    chain id or another block at that number.
     """
     session.identify(chain_id, "", None)
     if session.offline:
@@ -174,7 +174,7 @@ def _check_chain(session: Session, answer: Any, chain_id: int | None) -> int:
 
 
 def _open_offline(session: Session, chosen: BlockChoice, chain_id: int | None) -> PinnedBlock:
-    """Returns the block from the cache, of the endpoint's known chain or of ``chain_id``."""
+    """Returns the block from the cache, for the endpoint's known chain or for ``chain_id``."""
     if session.cache is None:
         raise ForkError("offline needs a cache")
     last = session.recall()

@@ -32,7 +32,7 @@ class PinnedBlock:
 
     @property
     def by_hash(self) -> dict[str, Any]:
-        """The block parameter by hash (EIP-1898): the state of this block, or an error."""
+        """The block parameter by hash (EIP-1898), which selects the state of exactly this block."""
         return {"blockHash": "0x" + self.hash.hex(), "requireCanonical": False}
 
     @property
@@ -42,7 +42,7 @@ class PinnedBlock:
 
     @property
     def parent_hash(self) -> bytes:
-        """The hash of the parent."""
+        """The hash of the parent block."""
         return bytes.fromhex(self.header["parentHash"][2:])
 
     def __str__(self) -> str:

@@ -15,7 +15,9 @@ _terminal = threading.Lock()  # a terminal shows only one bar at a time
 
 
 def _after_fork() -> None:
-    """Replaces the lock: in a child process, no thread would release a lock held at the fork."""
+    """Replaces the lock in a child process, where no thread would release a lock held at the
+    fork.
+    """
     global _terminal
     _terminal = threading.Lock()
 
@@ -24,9 +26,9 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Progress:
-    """A progress display of received answers: shown on a stderr terminal after one second.
+    """Shows the progress of received answers on a stderr terminal, after one second.
 
-    It is a bar if rich is installed, otherwise a line that is overwritten.
+    The display is a bar if rich is installed, otherwise a line that is overwritten.
     """
 
     def __init__(self, name: str, total: int, *, shown: bool = True) -> None:

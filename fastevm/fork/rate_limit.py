@@ -40,10 +40,10 @@ class TokenBucket:
     """Throttles calls to ``rate`` compute units per second after a rate limit error.
 
     The endpoint's real limit is unknown, so calls are not throttled until it reports a rate limit
-    error, and then for ``LIMITED_SECONDS``. A throttled request that is refused shows that the
-    limit is lower: ``rate`` decreases until the throttling ends. ``rate`` 0: never throttle.
-    ``units``: the price of a request in compute units. ``sent_at``: monotonic time at which `take`
-    admitted it.
+    error, and then for ``LIMITED_SECONDS``. If the endpoint refuses a throttled request, its limit
+    is lower: ``rate`` decreases until the throttling ends. ``rate`` 0: never throttle. ``units``:
+    the price of a request in compute units. ``sent_at``: monotonic time at which `take` admitted
+    it.
     """
 
     def __init__(self, rate: float) -> None:
@@ -57,7 +57,7 @@ class TokenBucket:
     def take(self, units: float) -> float:
         """Takes ``units`` and returns 0, or returns the seconds to wait before trying again.
 
-        A request may be larger than the bucket: it passes if the bucket is full.
+        A request whose price exceeds the size of the bucket passes if the bucket is full.
         """
         with self._lock:
             self._fill()
@@ -70,16 +70,16 @@ class TokenBucket:
             return 0.0
 
     def answered(self, units: float, sent_at: float) -> None:
-        """Takes the units of a request that was sent without throttling and was not refused."""
+        """Takes the units of an answered request that was sent without throttling."""
         with self._lock:
             self._fill()
             if not self.throttles or sent_at <= self._changed_at:
                 self._units = max(0.0, self._units - units)
 
     def limited(self, units: float, sent_at: float) -> None:
-        """Starts throttling: the request was refused because of a rate limit.
+        """Starts throttling, because the endpoint refused a request with a rate limit error.
 
-        Of several requests that are refused together, the first decreases the rate.
+        If several requests are refused together, only the first decreases the rate.
         """
         with self._lock:
             self._fill()

@@ -1,6 +1,6 @@
-"""A contract whose code replaces that of others in calls, to read a list of their slots.
+"""A contract that reads a list of slots. In calls, its code replaces that of the account to read.
 
-Its call data is a list of 32-byte slots, its output the list of values:
+The call data is a list of 32-byte slots, the output the list of their values:
 
     i = 0; while i < calldatasize: mstore(i, sload(calldataload(i))); i += 32
     return(0, calldatasize)
@@ -51,9 +51,9 @@ CHANGED_BY_BLOCKS: Final = frozenset(
 def reader_call(
     address: bytes, slots: Sequence[int], header: Mapping[str, Any] = NO_HEADER
 ) -> dict[str, Any]:
-    """Returns the call object that reads ``slots`` of an account overridden by the reader.
+    """Returns the call object that reads ``slots`` of an account whose code the reader replaces.
 
-    ``header``: of the block. On Arbitrum the call skips the charge for L1 data.
+    ``header``: the header of the block. On Arbitrum the call skips the charge for L1 data.
     """
     data = b"".join(slot.to_bytes(WORD_BYTES, "big") for slot in slots)
     gas = GAS_OF_A_CALL + GAS_OF_A_SLOT * len(slots)

@@ -1,4 +1,4 @@
-"""Classifies errors of endpoints, whose codes and texts differ between clients."""
+"""Classifies errors of endpoints. Their codes and texts differ between clients."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ABOUT_METHOD = re.compile(r"\bmethod\b|whitelist|\btier\b|\bplan\b", re.I)
 
 
 def is_limited(answer: Any) -> bool:
-    """Returns whether the error is a rate limit: a later retry may succeed."""
+    """Returns whether the error is a rate limit, so that a later retry may succeed."""
     if not isinstance(answer, RpcRefusal):
         return False
     if answer.code == TOO_MANY_REQUESTS:
@@ -80,8 +80,10 @@ def means_no_block(answer: Any) -> bool:
 
 
 def _says(answer: Any, words: re.Pattern[str]) -> bool:
-    """Returns whether an error's text matches ``words`` and does not say that the RPC method is
-    missing or not allowed."""
+    """Returns whether an error's text matches ``words``.
+
+    Returns False if the text says that the RPC method is missing or not allowed.
+    """
     if not isinstance(answer, RpcRefusal) or answer.code == METHOD_NOT_FOUND:
         return False
     return bool(words.search(answer.message)) and not ABOUT_METHOD.search(answer.message)

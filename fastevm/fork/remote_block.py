@@ -40,7 +40,7 @@ class RemoteBlock:
         block: int | bytes | Mapping[str, Any],
         old: RemoteState | None = None,
     ) -> None:
-        """``block``: number, hash, or JSON object with full transactions.
+        """Prepares a block. ``block``: number, hash, or JSON object with full transactions.
 
         ``old``: a state whose values are kept if they did not change until this block.
         """
@@ -65,7 +65,10 @@ class RemoteBlock:
 
     @cached_property
     def layer(self) -> Layer:
-        """The state before the block; predicted reads of its transactions are prefetched."""
+        """The state before the block.
+
+        The predicted reads of the block's transactions are prefetched.
+        """
         remote = carried_state(self.source.at(self.header.parent_hash), self._old)
         remote.fetch(reads_of(self.transactions))
         return Layer.remote(remote)
@@ -77,7 +80,7 @@ class RemoteBlock:
     def sealed(self, count: int, layer: Layer) -> tuple[Block, BlockResult]:
         """Returns this block with only its first ``count`` transactions, and the result.
 
-        ``layer``: the remote state before it, possibly with local changes.
+        ``layer``: the remote state before the block, possibly with local changes.
         """
         if layer.remote_state is not None:
             layer.remote_state.fetch(reads_of(self.transactions[:count]))
@@ -101,7 +104,10 @@ class RemoteBlock:
         return builder
 
     def state_before(self, index: int) -> Layer:
-        """Returns the state before transaction ``index`` (the number of transactions: the end)."""
+        """Returns the state before transaction ``index``.
+
+        If ``index`` is the number of transactions, returns the state after the last transaction.
+        """
         if not 0 <= index <= len(self.transactions):
             raise ForkError(
                 f"block {self.header.number} has {len(self.transactions)} transactions: "
@@ -111,7 +117,7 @@ class RemoteBlock:
 
 
 def pending_block(source: RemoteSource) -> Mapping[str, Any] | None:
-    """Returns the pending block with full transactions; None if it is already sealed.
+    """Returns the pending block with full transactions, or None if it is already sealed.
 
     Members that geth leaves null until the block is sealed are zero. Raises ForkError.
     """
@@ -136,7 +142,7 @@ def receipt_of(source: RemoteSource, tx_hash: bytes | str) -> Mapping[str, Any]:
 
 
 def block_and_index(receipt: Mapping[str, Any]) -> tuple[bytes, int]:
-    """Returns block hash and transaction index from a receipt."""
+    """Returns the block hash and the transaction index in a receipt."""
     block_hash = read_bytes(receipt.get("blockHash"), "blockHash", 32)
     return block_hash, read_number(receipt.get("transactionIndex"), "transactionIndex")
 
@@ -144,8 +150,8 @@ def block_and_index(receipt: Mapping[str, Any]) -> tuple[bytes, int]:
 def reads_of(transactions: Sequence[Transaction]) -> Wanted:
     """Returns values to prefetch for a block: its accounts, and its calls as hints.
 
-    Traces of the whole block would name every read, but anvil needs 12 s for 200 transactions;
-    fetching the values missing from the hints takes only a few round trips.
+    A trace of the whole block would name every read, but anvil takes 12 s for 200 transactions.
+    Fetching the values that the hints do not cover takes only a few round trips.
     """
     kinds: dict[tuple[bytes | None, bytes], Mapping[str, Any]] = {}
     wanted = Wanted()

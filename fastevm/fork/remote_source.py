@@ -87,10 +87,10 @@ class RemoteSource:
         can change under the same block hash: it is read from the cache only with ``offline``, and
         its newest state is only written to an explicit folder. ``offline``: use only the cache.
         ``chain_id``: the expected chain id. ``kept``: the folder ``cache`` belongs to this fork
-        only; a value in it is never fetched again. ``resumed``: reopen such a fork at this block of
-        the chain ``chain_id``. If the endpoint is unreachable, a warning is logged and only cached
-        values are available. For other options see ``EndpointOptions``. Raises ForkError, and
-        ValueError for an invalid URL or block.
+        only, and a value in it is never fetched again. ``resumed``: reopen a fork with such a
+        folder at this block of the chain ``chain_id``. If the endpoint is unreachable, a warning is
+        logged and only cached values are available. For other options see ``EndpointOptions``.
+        Raises ForkError, and ValueError for an invalid URL or block.
         """
         addresses, chosen = addresses_and_block(urls, read_block(block))
         options = EndpointOptions(
@@ -134,12 +134,12 @@ class RemoteSource:
 
     @property
     def pinned(self) -> PinnedBlock:
-        """The block."""
+        """The block whose state this source reads."""
         return self._block
 
     @property
     def may_change(self) -> bool:
-        """Whether values may change after a read: at the newest block of a development chain."""
+        """Whether values may change after a read, as at the newest block of a development chain."""
         newest = self.session.is_development and self.block_number >= self._head
         return self._volatile or newest
 
@@ -150,13 +150,13 @@ class RemoteSource:
 
     @property
     def counters(self) -> ForkCounters:
-        """The request counters of this fork and its siblings."""
+        """The request counters of this fork and of sources for other blocks that `at` returned."""
         return self.session.counters
 
     def at(self, block: BlockLike | Mapping[str, Any]) -> RemoteSource:
         """Returns a source for another block, with the same endpoint, cache and counters.
 
-        Takes one round trip; none if ``block`` is a block's JSON object.
+        Takes one round trip, or none if ``block`` is a block's JSON object.
         """
         if isinstance(block, Mapping):
             volatile = self.session.newest_is_volatile  # the block may be the newest
@@ -166,10 +166,10 @@ class RemoteSource:
     def fetch(self, wanted: Wanted) -> Found:
         """Returns all wanted values, and other values that the calls read.
 
-        Takes one round trip if prestate traces are supported, otherwise two; none if the cache has
-        all values. At anvil's newest block it takes two more, and another if anvil mined a block in
-        the meantime. Raises ForkError, with the endpoint without its key, or the missing value if
-        offline.
+        Takes one round trip if the endpoint supports prestate traces, otherwise two, and none if
+        the cache has all values. At anvil's newest block, takes two more round trips, and a third
+        if anvil mined a block in the meantime. Raises ForkError. Its text names the endpoint
+        without its key or, if offline, the missing value.
         """
         known = self.cached(wanted)
         missing = Wanted(
@@ -190,7 +190,7 @@ class RemoteSource:
         return known
 
     def _fetched(self, missing: Wanted, known: Found) -> Found:
-        """Fetches the values. At the newest block, drops values of the next block."""
+        """Fetches the values. At the newest block, drops values that belong to the next block."""
         newest = self._newest
         known = Found(known.accounts | self._kept.accounts, known.slots | self._kept.slots)
         if newest is None or newest.is_passed:
@@ -247,7 +247,7 @@ class RemoteSource:
         return answers
 
     def close(self) -> None:
-        """Closes the connections and the cache, for all siblings."""
+        """Closes the connections and the cache, also for all sources that `at` returned."""
         self.session.remember()
         self.session.endpoints.close()
         if self.session.cache is not None:
@@ -264,7 +264,10 @@ class RemoteSource:
         return f"<RemoteSource {where} block {self.block_number} 0x{self.block_hash.hex()[:8]}>"
 
     def _of_anvil(self) -> AnvilValues | None:
-        """Returns anvil's cached values of this block; schedules the verification of some."""
+        """Returns anvil's cached values of this block.
+
+        Schedules the verification of some of them.
+        """
         found = anvil_values(self.chain_id, self._block)
         if found is not None:
             self.session.add_checks(
@@ -274,7 +277,7 @@ class RemoteSource:
         return found
 
     def keep(self, found: Found) -> None:
-        """Stores values of this block that did not come from `fetch`, which then omits them."""
+        """Stores values of this block that did not come from `fetch`. Later fetches omit them."""
         self._kept = found
         self.session.learn_codes(found)
         self.session.write(self._written, found)

@@ -35,11 +35,11 @@ BLOBS: Final = "KZG_POINT_EVALUATION"  # Cancun's; the oldest fork that eth_conf
 def rules_of(source: RemoteSource, hardfork: str | None = None) -> ChainConfig:
     """Returns the constants and forks of the source's chain.
 
-    ``hardfork``: the name of a fork to use for all blocks. Without it, a known chain has its own
-    forks, a development chain the fork that its node reports, and any other chain the newest fork
-    of Ethereum or, if the OP-stack predeploys exist, of the OP stack, with a warning. The rules of
-    Arbitrum's chains are those of the source's block. Raises UnknownForkError for an unknown name,
-    and ForkError for a chain that does not run the EVM.
+    ``hardfork``: the name of a fork to use for all blocks. Without ``hardfork``, a known chain has
+    its own forks, and a development chain the fork that its node reports. Any other chain has the
+    newest fork of the OP Stack if the predeploys exist, else the newest fork of Ethereum, and a
+    warning is logged. On Arbitrum's chains, the source's block determines the rules. Raises
+    UnknownForkError for an unknown name, and ForkError for a chain that does not run the EVM.
     """
     refuse_zksync(source)
     if hardfork is not None:
@@ -57,7 +57,7 @@ def rules_of(source: RemoteSource, hardfork: str | None = None) -> ChainConfig:
 
 
 def has_known_rules(source: RemoteSource) -> bool:
-    """Returns whether chain id and block suffice to determine the rules."""
+    """Returns whether the chain id and the block suffice to determine the rules."""
     return _is_named(source.chain_id) or is_arbitrum_chain(source)
 
 
@@ -73,7 +73,7 @@ def _always(source: RemoteSource, fork: Fork) -> ChainConfig:
 
 
 def _guessed(source: RemoteSource) -> Fork:
-    """Returns the fork for an unknown chain: the newest of its family, with a warning."""
+    """Returns the fork for an unknown chain: the newest fork of its family. Logs a warning."""
     is_op = False
     if not source.session.offline:
         at = quantity(source.block_number)

@@ -30,7 +30,7 @@ DEVELOPMENT_CLIENTS: Final = ("anvil", "hardhat", "ganache", "edr")
 
 
 class Check(Struct, frozen=True):
-    """A slot with a value from ``origin`` that has not been compared with a read yet."""
+    """A slot with a value from ``origin``, which a read has not confirmed yet."""
 
     block: PinnedBlock
     address: bytes
@@ -42,13 +42,13 @@ class Check(Struct, frozen=True):
 class Session:
     """One endpoint (with one or several URLs) and the facts known about it.
 
-    ``chain_id`` and ``client``: reported by the endpoint. ``identity``: the cache key of its chain,
-    made of the chain id and, for a local endpoint, the genesis hash; None: no caching.
-    ``keeps_newest``: also cache the newest state of a development chain, although it can change.
-    ``kept``: the cache belongs to one fork, and its values are never replaced. ``head``: the number
-    of a block that the endpoint has. ``node_answers``: answers to `opening.RULES_CALLS`, empty if
-    they were not in the first request. ``rules``: the chain's rules, if they do not depend on the
-    block.
+    ``chain_id`` and ``client``: reported by the endpoint. ``identity``: the cache key of the
+    endpoint's chain, made of the chain id and, for a local endpoint, the genesis hash; None: no
+    caching. ``keeps_newest``: also cache the newest state of a development chain, although it can
+    change. ``kept``: the cache belongs to one fork, and its values are never replaced. ``head``:
+    the number of a block that the endpoint has. ``node_answers``: answers to `opening.RULES_CALLS`,
+    empty if they were not in the first request. ``rules``: the chain's rules, if they do not depend
+    on the block.
     """
 
     def __init__(
@@ -88,12 +88,17 @@ class Session:
 
     @property
     def newest_is_volatile(self) -> bool:
-        """Whether the state of the newest block is not cached because it can change."""
+        """Whether the state of the newest block is excluded from the cache, because it can
+        change.
+        """
         return self.is_development and not (self.keeps_newest or self.kept)
 
     @property
     def reads_cache(self) -> bool:
-        """Whether cached values may be used: not on a development chain, whose states change."""
+        """Whether cached values may be used.
+
+        They may not on a development chain, whose states change.
+        """
         return self.offline or self.kept or not self.is_development
 
     @property
@@ -121,7 +126,7 @@ class Session:
         self.capabilities.changed = last is None or last[0] != self.identity
 
     def remember(self) -> None:
-        """Writes the endpoint's capabilities to the cache."""
+        """Writes the endpoint's capabilities to the disk cache."""
         limit = self.endpoints.batch_limit
         learned = self.capabilities.changed or limit < self.endpoints.options.batch_size
         if self.cache is not None and self.identity is not None and learned:
@@ -162,7 +167,7 @@ class Session:
                 del self._codes[next(iter(self._codes))]
 
     def add_checks(self, checks: Iterable[Check]) -> None:
-        """Schedules comparisons of these values with reads in the next round trip."""
+        """Schedules comparisons of these values with reads. The next round trip makes the reads."""
         with self._lock:
             self.checks += checks
 

@@ -1,4 +1,4 @@
-"""Methods to read many slots, best first. Compares each with single reads before using it."""
+"""The methods to read many slots, best first. Each is compared with single reads before its use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ LADDER: Final = (Capability.STORAGE_VALUES, Capability.SIMULATE_READER, Capabili
 
 
 def read_slots(batch: StateBatch, slots: Iterable[Slot]) -> None:
-    """Adds reads of all slots. Also tries untried methods with a few of them."""
+    """Adds reads of all slots.
+
+    Also tries methods that were not tried yet, with a few of the slots.
+    """
     wanted = sorted(slots)
     if not wanted:
         return
@@ -142,7 +145,10 @@ def _read_by_calls(batch: StateBatch, wanted: Sequence[Slot]) -> list[Slot]:
 
 
 def _taker(batch: StateBatch, capability: Capability) -> Take:
-    """Returns a handler for values of a known method. On failure it disables the method."""
+    """Returns a handler for values of a known method.
+
+    If the method fails, the handler disables it.
+    """
 
     def take(group: SlotGroups, values: Any) -> None:
         if isinstance(values, RpcRefusal):
@@ -181,7 +187,10 @@ def _compare(batch: StateBatch, capability: Capability, group: SlotGroups, value
 
 
 def _values_by_address(answer: Any, group: SlotGroups) -> Any:
-    """Returns the values in an answer of eth_getStorageValues; ignores the case of addresses."""
+    """Returns the values by address in an answer of eth_getStorageValues.
+
+    Ignores the case of addresses.
+    """
     if isinstance(answer, RpcRefusal):
         return answer
     if not isinstance(answer, Mapping):

@@ -1,4 +1,4 @@
-"""One round trip for state values: calls and the handlers of their answers."""
+"""One round trip for state values: the calls and the handlers of their answers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class StateBatch:
     """A batch of calls, each with a handler for its answer.
 
     ``send`` is called once. Values are added to ``collector``; handlers of ``optional`` calls
-    receive every answer, including refusals. ``tried``: capabilities that this batch tries;
-    ``changed_codes``: accounts whose code differs from the one at the previous block.
+    receive every answer, including refusals. ``tried``: capabilities that this batch tries.
+    ``changed_codes``: accounts whose code differs from their code at the previous block.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class StateBatch:
 
     @property
     def block_parameter(self) -> Any:
-        """The block by hash, or by number if the endpoint accepts only that."""
+        """The block parameter: by hash, or by number if the endpoint accepts only numbers."""
         by_number = self.capabilities.get(Capability.BLOCK_HASH) is False
         return self.block.by_number if by_number else self.block.by_hash
 
@@ -63,7 +63,7 @@ class StateBatch:
         optional: bool = False,
         exists: bool = False,
     ) -> None:
-        """Adds a call; ``handler`` receives the result and, if ``optional``, also a refusal."""
+        """Adds a call. ``handler`` receives the result and, if ``optional``, also a refusal."""
         self.calls.append(RpcCall(method, params, optional, exists))
         self._handlers.append(handler)
 
@@ -82,7 +82,9 @@ class StateBatch:
         self._comparisons.append(comparison)
 
     def check_canonical(self) -> None:
-        """Verifies that the block number still refers to this block, as answers depend on it."""
+        """Verifies that the block number still refers to this block, because reads by number depend
+        on that.
+        """
         if self._checks_canonical:
             return
         self._checks_canonical = True
@@ -104,7 +106,9 @@ class StateBatch:
         self.add("eth_getBlockByNumber", params, take, exists=True)
 
     def send(self, after_part: Callable[[], None] | None = None) -> None:
-        """Sends the calls and passes answers to their handlers; calls ``after_part`` in between.
+        """Sends the calls and passes each answer to its handler.
+
+        Calls ``after_part`` after each part.
 
         Raises ForkError, or BlockFormRefused if the endpoint does not accept blocks by hash.
         """
@@ -145,7 +149,10 @@ class StateBatch:
 
 
 def state_error(endpoint: str, call: RpcCall, block: PinnedBlock, refusal: RpcRefusal) -> ForkError:
-    """Returns the error for a refused read: endpoint, method, block, reason, remedy."""
+    """Returns the error for a refused read.
+
+    Its text has endpoint, method, block, reason and remedy.
+    """
     text = f"{endpoint}: {call.method} at {block}: {refusal.message} ({refusal.code})"
     if means_no_state(refusal):
         return ForkError(f"{text}: the endpoint does not keep this state: {ARCHIVE_HINT}")

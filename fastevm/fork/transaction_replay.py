@@ -20,9 +20,9 @@ from fastevm.tracing import TraceRequest, trace_transaction
 class Replay(Struct, frozen=True):
     """The outcome of a replayed transaction.
 
-    In the JSON form of debug_traceTransaction: ``trace`` is its call tree, ``state_difference`` the
-    ``pre`` and ``post`` of its changes. ``differences`` describes differences from the chain's
-    receipt.
+    ``trace`` is its call tree, and ``state_difference`` has ``pre`` and ``post`` of its changes,
+    both in the JSON form of debug_traceTransaction. ``differences`` describes differences from the
+    chain's receipt.
     """
 
     transaction_hash: bytes
@@ -49,7 +49,7 @@ def replay(
     """Replays a transaction of a remote chain, after the preceding transactions of its block.
 
     ``options``: see `RemoteSource.open`. Raises ForkError if the endpoint does not know the
-    transaction or it is pending, and InvalidBlock if the block cannot be executed.
+    transaction or the transaction is pending, and InvalidBlock if the block cannot be executed.
     """
     with RemoteSource.open(url, "latest", **options) as source:
         receipt = receipt_of(source, transaction_hash)
@@ -59,7 +59,7 @@ def replay(
 
 
 def replay_in(block: RemoteBlock, index: int, expected: Mapping[str, Any]) -> Replay:
-    """Replays a transaction of a block; ``expected``: its receipt as a JSON object."""
+    """Replays a transaction of a block. ``expected``: its receipt as a JSON object."""
     transactions = block.transactions[: index + 1]
     receipt = block.executed(index + 1).receipt(index)
     view = StateView(

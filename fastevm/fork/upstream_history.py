@@ -1,4 +1,6 @@
-"""Blocks, transactions, receipts and logs up to the fork block: requested once, cached on disk."""
+"""Requests blocks, transactions, receipts and logs up to the fork block once, and caches them on
+disk.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ class History:
         return bool(found.get("hash") == "0x" + self.block.hash.hex())
 
     def _may_keep(self, call: Call) -> bool:
-        """Returns whether an answer may be cached; calls by hash need no check of the block."""
+        """Returns whether an answer may be cached. Calls by hash need no check of the block."""
         method, params = call
         if method in BY_NUMBER and params:
             return self._is_below(params[BY_NUMBER[method]])
@@ -82,7 +84,7 @@ class History:
         return same and self._may_keep(call)
 
     def _is_below(self, number: Any) -> bool:
-        """Returns whether this is a block number up to the pinned block; tags are not."""
+        """Returns whether this is a block number up to the pinned block. Tags do not count."""
         try:
             return read_number(number, "block") <= self.block.number
         except ValueError:

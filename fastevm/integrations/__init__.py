@@ -1,1 +1,1 @@
-"""Backends for other libraries; each module requires its library."""
+"""Backends for other libraries. Each module requires its library."""

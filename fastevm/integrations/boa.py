@@ -1,9 +1,9 @@
 """Runs titanoboa 0.2.8 on fastevm: ``boa.set_env(Env())``.
 
-Contracts, events, anchors, pranks, deals, stack traces, coverage and gas profiles are those of
-titanoboa, and Python precompiles work. A function for an opcode (``boa.patch_opcode``) is called
-after the message has ended: it can observe the opcode, but not replace it. Accounts and slots are
-cold at the start of each message, as in a transaction.
+Contracts, events, anchors, pranks, deals, stack traces, coverage and gas profiles are titanoboa's
+own, and Python precompiles work. A function for an opcode (``boa.patch_opcode``) is called after
+the message has ended: it can observe the opcode, but not replace it. Accounts and slots are cold at
+the start of each message, as in a transaction.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LARGEST_GAS: Final = 2**63 - 1
 
 
 class Patch:
-    """The block environment, by titanoboa's names."""
+    """The block environment under titanoboa's names."""
 
     code_size_limit = 24_576
     names: Final = {
@@ -60,7 +60,7 @@ class Patch:
 
     @contextmanager
     def anchor(self) -> Iterator[None]:
-        """A context that undoes changes of the block environment on exit."""
+        """Returns a context that undoes changes of the block environment on exit."""
         before = dict(self.__dict__)
         try:
             yield
@@ -70,7 +70,7 @@ class Patch:
 
 
 class TouchedSlots:
-    """Account -> slots written by code; titanoboa displays only these."""
+    """Maps accounts to the slots that code has written. titanoboa displays only these slots."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -83,7 +83,9 @@ class TouchedSlots:
         return {slot for slot in items if placed.get((key, slot)) != items[slot]} or default
 
     def setdefault(self, address: Any, default: set[int]) -> set[int]:
-        """Returns a set that is ignored: py-evm's opcodes, shared by environments, write to it."""
+        """Returns a set that is ignored. py-evm's opcodes, which environments share, write to the
+        set.
+        """
         return set(default)
 
 
@@ -148,7 +150,7 @@ class Engine:
 
     @contextmanager
     def written(self, state: Any, writes: list[tuple[bytes, int, int]]) -> Iterator[None]:
-        """A context in which the machine has ``state`` with other values in some slots."""
+        """Returns a context in which the machine has ``state`` with other values in some slots."""
         now = self.machine.state
         self.machine.state = state
         for address, slot, value in writes:
@@ -177,7 +179,7 @@ class Engine:
         self._meter = cls
 
     def fork_rpc(self, rpc: Any, block_identifier: Any, debug: bool = False, **_: Any) -> None:
-        """Continues on the state of another node, fetched when it is read."""
+        """Continues on the state of another node. Values are fetched when they are read."""
         self.machine = EVM.fork(rpc._rpc_url, block_identifier)
         self.machine.transient_storage = {}
         self._first, self.is_forked, self._precompiles = self.machine.state, True, {}
@@ -251,7 +253,7 @@ class Engine:
         return root
 
     def _look_at(self, computation: Computation) -> None:
-        """Handles new contracts and ``console.log``, like titanoboa's subclass of py-evm."""
+        """Handles new contracts and ``console.log``, as titanoboa's subclass of py-evm does."""
         if computation.msg.to == CONSOLE_ADDRESS:
             schema, payload = abi_decode("(string,bytes)", computation.msg.data[4:])
             print(*abi_decode(schema, payload), file=sys.stderr)
@@ -274,7 +276,7 @@ class Engine:
 
 
 class Env(BoaEnv):  # type: ignore[misc, unused-ignore]
-    """titanoboa's environment on fastevm; ``fork``: as for `EVM`."""
+    """titanoboa's environment on fastevm. ``fork``: as for `EVM`."""
 
     def __init__(self, fork: str = "prague") -> None:
         super().__init__()
@@ -283,7 +285,7 @@ class Env(BoaEnv):  # type: ignore[misc, unused-ignore]
 
     @property
     def sha3_trace(self) -> dict[bytes, bytes]:
-        """Hash -> preimage of mapping keys, from recent runs."""
+        """The preimages of the hashes of mapping keys in recent runs, by hash."""
         engine = self.evm
         while engine.runs:
             engine.preimages.update(engine.runs.popleft().preimages())

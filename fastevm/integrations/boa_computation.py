@@ -1,4 +1,4 @@
-"""The frames of an execution for titanoboa; steps are traced on demand."""
+"""The frames of an execution for titanoboa. Steps are traced on demand."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Memory:
         """Does nothing: reads past the end return zeros."""
 
     def read_bytes(self, start: int, size: int) -> bytes:
-        """Returns bytes from a position; zeros past the end."""
+        """Returns bytes from a position. Bytes past the end are zero."""
         return self._bytes[start : start + size].ljust(size, b"\0")
 
     def read(self, start: int, size: int) -> memoryview:
-        """Returns bytes from a position as a memoryview; zeros past the end."""
+        """Returns bytes from a position as a memoryview. Bytes past the end are zero."""
         return memoryview(self.read_bytes(start, size))
 
 
 class Run:
-    """One message: its result and frames, and how to repeat it with a step trace."""
+    """One message with its result and frames. It can be repeated with a step trace."""
 
     root: Computation
 
@@ -78,7 +78,7 @@ class Run:
 
     @cached_property
     def steps(self) -> list[dict[str, Any]]:
-        """Returns every step; repeats the message to trace it."""
+        """Returns every step. Repeats the message to trace the steps."""
         lines = io.StringIO()
         logger = Eip3155Logger(lines, memory=True)
         self.repeat(PairObserver(logger, CallTree()))
@@ -87,7 +87,9 @@ class Run:
         return [step for step in found if "pc" in step]
 
     def preimages(self) -> dict[bytes, bytes]:
-        """Returns hash -> 64-byte preimage, which is the key and slot of a mapping element."""
+        """Returns the preimages of hashes, by hash: 64 bytes, the key and the slot of a mapping
+        element.
+        """
         seen = Erc7562Observer(budget=HASHED_BYTES)
         with suppress(ResourceLimitError):
             self.repeat(seen)
@@ -181,7 +183,7 @@ class Computation:
 
     @property
     def code(self) -> SimpleNamespace:
-        """The code; its ``_trace`` contains the executed pcs."""
+        """The code. Its ``_trace`` contains the executed pcs."""
         return SimpleNamespace(_trace=self._details.pcs)
 
     @property
@@ -198,7 +200,7 @@ class Computation:
 
     @cached_property
     def _contract_repr_before_revert(self) -> str | None:
-        """Returns the contract with its storage at the time when the frame failed."""
+        """Returns the contract, with the storage that it had when the frame failed."""
         if not self.is_error:
             return None
         contract = self.env._lookup_contract_fast(self.msg.code_address)
@@ -215,7 +217,7 @@ class Computation:
 
     @cached_property
     def call_trace(self) -> TraceFrame:
-        """titanoboa's call tree."""
+        """The call tree in titanoboa's form."""
         return self._get_call_trace()
 
     def _get_call_trace(self, depth: int = 0) -> TraceFrame:
@@ -226,7 +228,7 @@ class Computation:
 
 
 def computation_of(run: Run, engine: Any) -> Computation:
-    """Creates the computations of a run and returns the outermost."""
+    """Creates the computations of a run. Returns the outermost computation."""
     path: list[Computation] = []
     for at, frame in enumerate(run.frames):
         if frame.kind == DESTRUCTION:
@@ -271,7 +273,7 @@ def attach_steps(root: Computation, steps: list[dict[str, Any]]) -> None:
 
 
 def is_entered(current: Computation, step: dict[str, Any]) -> bool:
-    """Whether a call or creation entered the next frame."""
+    """Returns whether a call or creation entered the next frame."""
     at = len(current.__dict__["_details"].child_pcs)
     if at >= len(current.children):
         return False

@@ -22,7 +22,7 @@ KNOWN: Final = frozenset(op.value for op in OPCODES)
 
 
 class OwnOpcode:
-    """The original opcode under py-evm's name. It has already been executed."""
+    """The original opcode under py-evm's name. The opcode has already been executed."""
 
     def __init__(self, value: int) -> None:
         self.value = value
@@ -49,7 +49,7 @@ class Watched:
 
 
 class Asked:
-    """The argument of a Python precompile: its input, its gas and its output."""
+    """The argument of a Python precompile: the precompile's input, gas and output."""
 
     def __init__(self, data: bytes, gas: int) -> None:
         self.msg = SimpleNamespace(data=data, data_as_bytes=data, gas=gas)
@@ -76,7 +76,7 @@ def on_machine(run: Callable[[Any], Any]) -> Callable[[bytes, int], tuple[bytes,
 
 
 def registered(installed: dict[bytes, Any], machine: EVM) -> dict[bytes, Any]:
-    """Replaces the machine's precompiles with those that are registered now. Returns these."""
+    """Replaces the machine's precompiles with those that are registered now, and returns these."""
     wanted = {at: run for at, run in py_evm._precompiles.items() if at != CONSOLE_ADDRESS}
     if wanted != installed:
         for address in installed.keys() - wanted.keys():
@@ -87,7 +87,7 @@ def registered(installed: dict[bytes, Any], machine: EVM) -> dict[bytes, Any]:
 
 
 def tell(steps: Callable[[], list[dict[str, Any]]]) -> None:
-    """Calls the functions for opcodes with the steps of a message, after it has ended."""
+    """Calls the functions for opcodes with the steps of a message, after the message has ended."""
     patched = {at: run for at, run in py_evm._opcode_overrides.items() if at in KNOWN}
     for step in steps() if patched else ():
         watch = patched.get(step["op"])

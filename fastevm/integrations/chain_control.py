@@ -21,7 +21,10 @@ def word(value: Word) -> str:
 
 
 def canonical_type(parameter: Mapping[str, Any]) -> str:
-    """Returns the type of an ABI parameter in signature form; tuples as their component types."""
+    """Returns the type of an ABI parameter as in a signature.
+
+    A tuple becomes its component types.
+    """
     kind: str = parameter["type"]
     if not kind.startswith("tuple"):
         return kind
@@ -30,7 +33,7 @@ def canonical_type(parameter: Mapping[str, Any]) -> str:
 
 
 def selectors(abi: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Returns selector -> function name of an ABI."""
+    """Returns the function names of an ABI, by selector."""
     found = {}
     for entry in abi:
         if entry.get("type") == "function":
@@ -70,19 +73,22 @@ class Chain:
         return self.node.accounts
 
     def mine(self, blocks: int = 1, interval: int | None = None) -> int:
-        """Mines blocks, ``interval`` seconds apart, and returns the number of the last block."""
+        """Mines blocks, ``interval`` seconds apart. Returns the number of the last block."""
         params = [hex(blocks)] if interval is None else [hex(blocks), hex(interval)]
         self.node.request("anvil_mine", params)
         return self.height
 
     def sleep(self, seconds: int) -> int:
-        """Mines a block ``seconds`` later than now and returns its timestamp."""
+        """Mines a block ``seconds`` later than now. Returns the block's timestamp."""
         self.node.request("evm_increaseTime", [hex(seconds)])
         self.mine()
         return self.timestamp
 
     def time_travel(self, timestamp: int) -> int:
-        """Mines a block with this timestamp in seconds. Raises NodeError if it is in the past."""
+        """Mines a block with this timestamp in seconds.
+
+        Raises NodeError if the time is in the past.
+        """
         self.node.request("evm_setNextBlockTimestamp", [hex(timestamp)])
         self.mine()
         return self.timestamp
@@ -117,13 +123,13 @@ class Chain:
         return str(self.node.request("evm_snapshot"))
 
     def revert(self, snapshot: str) -> None:
-        """Reverts to a snapshot. Raises ValueError if it does not exist any more."""
+        """Reverts to a snapshot. Raises ValueError if the snapshot no longer exists."""
         if not self.node.request("evm_revert", [snapshot]):
             raise ValueError(f"there is no snapshot {snapshot}")
 
     @contextmanager
     def anchor(self) -> Iterator[None]:
-        """A context that undoes changes to the chain on exit."""
+        """Returns a context that undoes changes to the chain on exit."""
         snapshot = self.snapshot()
         try:
             yield
@@ -133,8 +139,8 @@ class Chain:
     def label(self, address: str, name: str, source: Any = ()) -> None:
         """Sets the name of a contract in reports.
 
-        ``source``: its ABI, which provides function names, or a compiler artifact, whose source map
-        the coverage report uses; anything that ``fastevm.contract`` accepts.
+        ``source``: the contract's ABI, which provides function names, or a compiler artifact, whose
+        source map the coverage report uses. May be anything that ``fastevm.contract`` accepts.
         """
         artifact = load_artifact(source)._replace(name=name)
         self.labels[address.lower()] = name, selectors(artifact.abi)

@@ -37,7 +37,7 @@ class RecordedNode(LocalNode):
         self.unobserved("anvil_setBlockTimestampInterval", [INTERVAL])
 
     def begin_exchange(self, body: bytes) -> Future[bytes]:
-        """Starts answering a request body and records it."""
+        """Starts answering a request body, and records the request and its answer."""
         if len(self._recording) >= EXCHANGES_LIMIT:
             raise ResourceLimitError("recorded_requests", f"more than {EXCHANGES_LIMIT} requests")
         answer = super().begin_exchange(body)
@@ -45,7 +45,7 @@ class RecordedNode(LocalNode):
         return answer
 
     def end_prelude(self) -> None:
-        """Ends the part that all examples share."""
+        """Ends the prelude, which all examples share."""
         self._recording = self._example
 
     def begin_example(self) -> None:
@@ -82,7 +82,7 @@ def exchanges(recording: Iterable[tuple[bytes, Future[bytes]]]) -> list[Exchange
 
 
 def chain_reproduction_of(node: RecordedNode, test: str, failure: str) -> Reproduction:
-    """Returns the reproduction of a failing example, after a trial on a new node."""
+    """Returns the reproduction of a failing example, after it was replayed on a new node."""
     part = node.recorded()
     found = Reproduction(test=test, failure=failure, chain=part)
     with RecordedNode(**node.options) as trial:
@@ -93,7 +93,7 @@ def chain_reproduction_of(node: RecordedNode, test: str, failure: str) -> Reprod
 def exchange_all(
     node: LocalNode, part: ChainPart, show: Callable[[int, Exchange, Any], object] | None = None
 ) -> str:
-    """Sends the recorded requests; returns the first difference of an answer, or an empty text."""
+    """Sends the recorded requests. Returns the first answer that differs, or an empty text."""
     names: dict[str, str] = {}  # recorded snapshot -> snapshot of this run
     for number, exchange in enumerate(part.prelude + part.example, 1):
         request = with_snapshot(exchange.request, names)
@@ -112,12 +112,12 @@ def exchange_all(
 
 
 def is_snapshot(request: Any) -> bool:
-    """Whether the answer is the name of a snapshot."""
+    """Returns whether the request takes a snapshot."""
     return isinstance(request, dict) and request.get("method") in ("evm_snapshot", "anvil_snapshot")
 
 
 def with_snapshot(request: Any, names: dict[str, str]) -> Any:
-    """Replaces the recorded name of the snapshot in a request to revert."""
+    """Replaces the recorded snapshot id in a request to revert."""
     if isinstance(request, dict) and request.get("method") in ("evm_revert", "anvil_revert"):
         return {**request, "params": [names.get(each, each) for each in request["params"]]}
     return request

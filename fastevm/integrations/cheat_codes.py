@@ -36,7 +36,7 @@ FUNCTIONS: Final = {
 
 
 def run_cheat(call: PrecompileCall) -> bytes:
-    """The precompile at `VM_ADDRESS`. Reverts for an unknown function."""
+    """Implements the precompile at `VM_ADDRESS`. Reverts for an unknown function."""
     function = FUNCTIONS.get(call.data[:SELECTOR])
     if function is None:
         raise Revert(b"", 0)
@@ -92,7 +92,7 @@ class Cheats:
 
     @contextmanager
     def prank(self, contract: Contract, sender: BytesLike) -> Iterator[Contract]:
-        """A context in which calls of ``contract`` come from ``sender``."""
+        """Returns a context in which calls of ``contract`` come from ``sender``."""
         before, contract.default_sender = contract.default_sender, sender
         try:
             yield contract
@@ -101,7 +101,7 @@ class Cheats:
 
     @contextmanager
     def expect_revert(self, reason: str = "") -> Iterator[None]:
-        """A context in which a call must fail, with a text that contains ``reason``."""
+        """Returns a context in which a call must fail with a text that contains ``reason``."""
         try:
             yield
         except ContractReverted as error:

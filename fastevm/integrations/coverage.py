@@ -39,7 +39,7 @@ class Reached(NamedTuple):
 
 
 class Coverage:
-    """Collects coverage from gas traces; ``label`` sets names and source maps of contracts."""
+    """Collects coverage from gas traces. ``label`` sets names and source maps of contracts."""
 
     def __init__(self) -> None:
         self.reached: dict[object, Reached] = {}
@@ -50,7 +50,7 @@ class Coverage:
         self.labels[address.lower()] = artifact
 
     def read(self, trace: Trace, code_of: Callable[[str], bytes]) -> None:
-        """Counts a trace of the gas tracer; ``code_of`` returns the code of a hex address."""
+        """Counts a trace of the gas tracer. ``code_of`` returns the code of a hex address."""
         for address, pcs in trace["code"].items():
             self._of(address, code_of).pcs.update(map(int, pcs))
         for function in trace["functions"]:
@@ -68,7 +68,7 @@ class Coverage:
         return found
 
     def lines(self) -> list[str]:
-        """Returns the table, one line per contract; empty if nothing was executed."""
+        """Returns the table, with one line for each contract. Empty if nothing was executed."""
         if not self.reached:
             return []
         rows = [COLUMNS, *sorted(row_of(each) for each in self.reached.values())]
@@ -79,9 +79,9 @@ class Coverage:
         ]
 
     def lcov(self) -> str:
-        """Returns the lines in LCOV's format: 1 for each that was executed, else 0.
+        """Returns the lines in LCOV's format: 1 for each line that was executed, else 0.
 
-        Contracts without a source map are left out, because nothing is known about their lines.
+        Contracts without a source map are left out, because their lines are unknown.
         """
         files: defaultdict[str, dict[int, int]] = defaultdict(dict)
         for item in self.reached.values():
@@ -93,7 +93,7 @@ class Coverage:
 
 
 def record(file: str, hits: Mapping[int, int]) -> str:
-    """Formats the hits of a file's lines as a record of LCOV."""
+    """Formats the hits of a file's lines as an LCOV record."""
     lines = [f"DA:{line},{count}" for line, count in sorted(hits.items())]
     total = [f"LF:{len(hits)}", f"LH:{sum(hits.values())}", "end_of_record"]
     return "\n".join(["TN:", f"SF:{file}", *lines, *total, ""])
@@ -119,7 +119,7 @@ def row_of(item: Reached) -> tuple[str, str, str, str]:
 
 
 def share(part: int, whole: int) -> str:
-    """Formats two counts and the percentage."""
+    """Formats two counts and their ratio in percent."""
     return f"{part} of {whole} ({100 * part // whole} %)"
 
 
@@ -141,11 +141,11 @@ class CoveredEVM(EVM):
     coverage: Coverage
 
     def on_contract(self, contract: Any) -> None:
-        """Called when a `Contract` of this machine is created."""
+        """Gives the coverage report the artifact of a `Contract` that this machine creates."""
         self.coverage.label(contract.address, contract.artifact)
 
     def on_simulation(self, payload: SimulatePayload) -> None:
-        """Counts the calls of a simulation; ignores rejected payloads."""
+        """Counts the calls of a simulation. Ignores rejected payloads."""
         calls = [
             TracedCall(
                 call, GAS_ONLY, block.block_overrides, {} if later else block.state_overrides
@@ -168,7 +168,7 @@ for _name in RUNS:
 
 
 class ChainCoverage:
-    """Coverage of a node's chain: its transactions and requested calls."""
+    """The coverage of a node's chain: its transactions and the calls that clients requested."""
 
     def __init__(self, chain: Chain, coverage: Coverage) -> None:
         self.chain, self.coverage = chain, coverage
@@ -182,7 +182,7 @@ class ChainCoverage:
                 self._count(chain.node.request("debug_traceTransaction", [name, TRACER]))
 
     def see(self, body: bytes) -> None:
-        """Counts the calls in a request body; ignores rejected calls."""
+        """Counts the calls in a request body. Ignores rejected calls."""
         asked = json.loads(body)
         for request in asked if isinstance(asked, list) else [asked]:
             if request.get("method") not in CALLS:

@@ -21,7 +21,7 @@ Medians = dict[str, dict[str, int]]  # gas by contract and function
 
 
 class GasReport:
-    """Collects the gas used by transactions; `Chain.label` sets names of contracts."""
+    """Collects the gas used by transactions. `Chain.label` sets names of contracts."""
 
     def __init__(self) -> None:
         self.used: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
@@ -38,7 +38,10 @@ class GasReport:
                 self.used[named(chain, transaction, receipt)].append(int(receipt["gasUsed"], 16))
 
     def lines(self) -> list[str]:
-        """Returns the table, one line per function; empty without transactions."""
+        """Returns the table, with one line for each function.
+
+        Empty if there were no transactions.
+        """
         if not self.used:
             return []
         rows = [COLUMNS, *(
@@ -51,7 +54,7 @@ class GasReport:
         return ["  ".join(aligned(row, widths)).rstrip() for row in rows]
 
     def medians(self) -> Medians:
-        """Returns the median gas of each function by contract and function, sorted."""
+        """Returns the median gas of each function, by contract and function, sorted."""
         found: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for (contract, function), used in sorted(self.used.items()):
             found[contract][function] = round(median(used))
@@ -64,8 +67,8 @@ class GasReport:
     def changes(self, before: Medians) -> list[str]:
         """Returns a line for each function whose median differs from that of another run.
 
-        Functions that only one of the runs used are not compared, so that a part of the tests can
-        be compared with all of them.
+        Functions that only one of the runs used are not compared. So a run of some tests can be
+        compared with a run of all tests.
         """
         return [
             f"{contract} {function}: {old:,} -> {now:,} gas ({now - old:+,})"
@@ -78,7 +81,7 @@ class GasReport:
 def read_snapshot(path: Path) -> Medians:
     """Returns the medians in a file of `GasReport.save`.
 
-    Raises ValueError if it is not such a file, OSError if it cannot be read.
+    Raises ValueError if the file is not such a file, and OSError if it cannot be read.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, int]])
@@ -97,7 +100,7 @@ def aligned(row: tuple[str, ...], widths: list[int]) -> list[str]:
 def named(
     chain: Chain, transaction: Mapping[str, Any], receipt: Mapping[str, Any]
 ) -> tuple[str, str]:
-    """Returns contract and function of a transaction, by name if known."""
+    """Returns the contract and the function of a transaction, by name if the name is known."""
     to = transaction["to"] or receipt["contractAddress"]
     name, functions = chain.labels.get(to.lower(), (to, {}))
     if transaction["to"] is None:

@@ -32,7 +32,7 @@ SKIPS: Final = frozenset({"Skipped", "SkipTest"})
 
 
 def uints(bits: int = 256, *, below: int | None = None) -> SearchStrategy[int]:
-    """A strategy for unsigned integers: small numbers, neighbours of powers of two, any.
+    """Returns a strategy for unsigned integers: small, near a power of two, or any.
 
     ``bits``: the size of the Solidity type. ``below``: an exclusive upper bound.
     """
@@ -81,7 +81,7 @@ class ExampleMachine(RuleBasedStateMachine):
         raise NotImplementedError
 
     def teardown(self) -> None:
-        """Scores the example, and writes a file if it failed."""
+        """Scores the example. Writes a file if the example failed."""
         failure = failure_in_progress()
         target(float(self._branches()), label=LABEL)
         if failure is not None and self.reproductions is not None:
@@ -96,7 +96,7 @@ class ExampleMachine(RuleBasedStateMachine):
 
 
 def failure_in_progress() -> BaseException | None:
-    """Returns the exception that ends the example; None if it is not a test failure."""
+    """Returns the exception that ends the example, or None if it is not a test failure."""
     error = sys.exc_info()[1]
     if isinstance(error, HypothesisException) or type(error).__name__ in SKIPS:
         return None
@@ -107,7 +107,7 @@ def failure_in_progress() -> BaseException | None:
 
 
 def origin_of(error: BaseException) -> str:
-    """Returns a short digest of the type of an exception and the line that raised it.
+    """Returns a short digest of an exception's type and of the line that raised it.
 
     Hypothesis searches for the smallest example of each such origin.
     """
@@ -138,7 +138,7 @@ class EvmStateMachine(ExampleMachine):
 
     @classmethod
     def deploy(cls, evm: RecordedEVM) -> None:
-        """Deploys the contracts; runs once for the class."""
+        """Deploys the contracts. Runs once for the class."""
 
     @classmethod
     def _deploy(cls) -> None:
@@ -164,10 +164,10 @@ class EvmStateMachine(ExampleMachine):
 class ChainStateMachine(ExampleMachine):
     """A Hypothesis state machine with its own development chain, ``chain``.
 
-    ``options`` are those of the node, see `LocalNode`. Override ``deploy``, a classmethod that runs
-    once and stores contracts on the class. Requests through ``chain.node`` or a web3.py provider
-    for it are recorded. The timestamp of each block is its parent's plus one second, so a failing
-    example can be reproduced.
+    ``options`` are the options of the node, see `LocalNode`. Override ``deploy``, a classmethod
+    that runs once and stores contracts on the class. Requests through ``chain.node`` or a web3.py
+    provider for it are recorded. The timestamp of each block is its parent's plus one second, so a
+    failing example can be reproduced.
     """
 
     options: ClassVar[Mapping[str, Any]] = {}
@@ -178,7 +178,7 @@ class ChainStateMachine(ExampleMachine):
 
     @classmethod
     def deploy(cls, chain: Chain) -> None:
-        """Deploys the contracts; runs once for the class."""
+        """Deploys the contracts. Runs once for the class."""
 
     @classmethod
     def _deploy(cls) -> None:

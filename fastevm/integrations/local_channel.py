@@ -13,7 +13,7 @@ MESSAGES_AHEAD: Final = 1024  # messages sent but not yet read by the client
 
 
 class LocalChannel:
-    """Both ends of a channel: the node uses `messages` and `send`, the client the other methods."""
+    """Both ends of a channel. The node uses `messages` and `send`, the client the other methods."""
 
     listens_on = False
 
@@ -34,13 +34,13 @@ class LocalChannel:
             yield message
 
     async def send(self, frames: Sequence[Frame]) -> None:
-        """Sends messages to the client; waits while too many are unread."""
+        """Sends messages to the client. Waits while too many are unread."""
         for frame in frames:
             await self._room.acquire()
             self._tell(b"".join(frame))
 
     def end(self) -> None:
-        """Signals the end of the messages to the client."""
+        """Tells the client that no more messages will follow."""
         with suppress(ConnectionResetError):
             self._tell(None)
 
@@ -59,7 +59,7 @@ class LocalChannel:
         self._node_call(self._requests.put_nowait, message)
 
     async def read(self) -> bytes | None:
-        """Returns the next message; None at the end."""
+        """Returns the next message, or None at the end."""
         message = await self._answers.get()
         if message is None:
             self.is_open = False

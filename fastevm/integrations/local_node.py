@@ -1,4 +1,4 @@
-"""A complete node inside this process, without a socket, with the ordinary dispatcher."""
+"""A complete node inside this process, with the ordinary dispatcher and without a socket."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def json_value(value: Any) -> Any:
 
 
 class _Usage(argparse.ArgumentParser):
-    """A parser that raises exceptions instead of exiting."""
+    """A parser that raises an exception instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(message.replace("argument --", "option "))
@@ -147,12 +147,12 @@ class LocalNode:
         self.stop()
 
     def stop(self) -> None:
-        """Stops the node. Later requests raise ConnectionError. May be called repeatedly."""
+        """Stops the node. Later requests raise ConnectionError. Further calls have no effect."""
         self._finalizer()
 
     @property
     def accounts(self) -> list[NodeAccount]:
-        """Returns the funded accounts, whose keys the node has."""
+        """The funded accounts, whose keys the node has."""
         accounts = self._thread.node.accounts
         return [NodeAccount.of(each.address, each.private_key) for each in accounts]
 
@@ -162,14 +162,14 @@ class LocalNode:
         return int(self._thread.node.config.chain_id)
 
     def state_mark(self) -> tuple[bytes, int]:
-        """The newest block hash and the number of direct changes of the state."""
+        """Returns the newest block hash and the number of direct changes of the state."""
         chain = self._thread.node.chain
         return chain.head.hash, chain.amendments
 
     def listen(self, port: int = 0, host: str = DEFAULT_HOST) -> str:
         """Starts an HTTP and WebSocket server for other processes and returns its URL.
 
-        With port 0 the system chooses a port. Raises OSError if the port is in use.
+        If ``port`` is 0, the system chooses a port. Raises OSError if the port is in use.
         """
         thread = self._reached()
         listener = Listener(thread.dialect, host, port)
@@ -187,7 +187,7 @@ class LocalNode:
         return self._result(self.exchange(self._body(method, params)))
 
     def unobserved(self, method: str, params: Sequence[Any] = ()) -> Any:
-        """Like `request`, without calling the ``observer``."""
+        """Works like `request`, but does not call the ``observer``."""
         return self._result(self._begin(self._body(method, params)).result())
 
     def _body(self, method: str, params: Sequence[Any]) -> bytes:
@@ -202,7 +202,7 @@ class LocalNode:
         return found["result"]
 
     def exchange(self, body: bytes) -> bytes:
-        """Returns the answer to a request body (or batch), as for an HTTP POST."""
+        """Returns the answer to a request body (or batch), as to an HTTP POST."""
         return self.begin_exchange(body).result()
 
     def begin_exchange(self, body: bytes) -> Future[bytes]:
@@ -233,7 +233,7 @@ class LocalNode:
 
 
 class _NodeThread:
-    """The event loop of a node. Does not refer to the `LocalNode`, which can thus be collected."""
+    """The event loop of a node. Has no reference to the `LocalNode`, so that can be collected."""
 
     def __init__(self, arguments: argparse.Namespace, command: str) -> None:
         self.arguments = arguments
@@ -282,7 +282,7 @@ class _NodeThread:
             raise ConnectionError("the node has stopped") from None
 
     def respond(self, body: bytes, answer: Future[bytes]) -> None:
-        """Answers a request body, on the loop."""
+        """Answers a request body. Runs on the loop."""
         try:
             found = self.dispatcher.respond(body, CLIENT)
         except Exception as error:
@@ -294,7 +294,7 @@ class _NodeThread:
             self._begin(self._await(found, answer))
 
     def converse(self, channel: LocalChannel) -> None:
-        """Serves a channel until it is closed, on the loop."""
+        """Serves a channel until it is closed. Runs on the loop."""
         self._begin(self._converse(channel))
 
     def _begin(self, work: Any) -> None:

@@ -12,8 +12,9 @@ SCOPES: Final = ("session", "package", "module", "class", "function", "example")
 class Resettable(Protocol):
     """An object that can be reset to an earlier state.
 
-    ``mark()`` changes whenever the object has changed; ``take()`` takes a snapshot;
-    ``back(snapshot)`` reverts to it, unless a test has already reverted further.
+    ``mark()`` changes whenever the object has changed. ``take()`` takes a snapshot.
+    ``back(snapshot)`` reverts to a snapshot, unless a test has already reverted to an earlier
+    state.
     """
 
     def mark(self) -> object: ...
@@ -22,7 +23,7 @@ class Resettable(Protocol):
 
 
 class ResettableChain:
-    """The chain of a node. Reports read its blocks before they are undone."""
+    """The chain of a node. Reports read its blocks before they are removed."""
 
     def __init__(self, chain: Any, reports: Sequence[Any]) -> None:
         self.chain, self.reports = chain, reports
@@ -32,7 +33,7 @@ class ResettableChain:
         return self.chain.node.state_mark()
 
     def take(self) -> object:
-        """Takes a snapshot. Returns it with the block number."""
+        """Takes a snapshot. Returns it with the number of the newest block."""
         return self.chain.snapshot(), self.chain.height
 
     def back(self, snapshot: Any) -> None:
@@ -74,12 +75,12 @@ class Isolation:
         self._open: list[tuple[str, dict[Resettable, object]]] = []
 
     def add(self, resettable: Resettable) -> None:
-        """Isolates another object from now on."""
+        """Isolates a further object from now on."""
         self._made[resettable] = resettable.take()
 
     @contextmanager
     def scope(self, name: str) -> Iterator[None]:
-        """A context that undoes changes when it ends."""
+        """Returns a context that undoes changes when it ends."""
         begun = name, {resettable: resettable.take() for resettable in self._made}
         self._open.append(begun)
         try:
@@ -93,7 +94,10 @@ class Isolation:
 
     @contextmanager
     def fixture(self, scope: str) -> Iterator[None]:
-        """A context for a fixture of this scope: its changes stay when narrower scopes end."""
+        """Returns a context for a fixture of this scope.
+
+        Its changes stay when narrower scopes end.
+        """
         before = {resettable: resettable.mark() for resettable in self._made}
         yield
         width = SCOPES.index(scope)

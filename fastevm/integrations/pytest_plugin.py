@@ -41,7 +41,7 @@ class Plugin:
         self.not_written: list[str] = []
 
     def add_chain(self, chain: Any) -> None:
-        """Isolates the chain of a node; counts gas and coverage if requested."""
+        """Isolates the chain of a node. Counts gas and coverage if requested."""
         reports = []
         if self.wants_gas:
             if self.gas is None:
@@ -52,7 +52,7 @@ class Plugin:
         self.isolation.add(ResettableChain(chain, reports))
 
     def machine(self, fork: str) -> Any:
-        """Returns a machine, which reports coverage if requested."""
+        """Returns a new machine. The machine reports coverage if requested."""
         if not self.wants_coverage:
             return import_module("fastevm.evm.machine").EVM(fork)
         made = self.parts_covered().CoveredEVM(fork)
@@ -60,14 +60,20 @@ class Plugin:
         return made
 
     def parts_covered(self) -> Any:
-        """The coverage module and the coverage report of the session."""
+        """Returns the module of the coverage report.
+
+        Creates the report of the session on first use.
+        """
         module = import_module(f"{PACKAGE}.coverage")
         if self.coverage is None:
             self.coverage = module.Coverage()
         return module
 
     def finish(self) -> bool:
-        """Writes the files that options ask for. Whether that succeeded and gas is as before."""
+        """Writes the files that options ask for.
+
+        Returns whether all were written and the gas is unchanged.
+        """
         try:
             if self.gas is not None and self.gas_file is not None:
                 self.gas.save(self.gas_file)
@@ -90,7 +96,7 @@ class Plugin:
 
 
 def gas_snapshot(path: Path | None) -> Any:
-    """Returns the medians in a file; None without one. Raises UsageError if it cannot be read."""
+    """Returns the medians in a file, or None without a file. Raises UsageError if unreadable."""
     if path is None:
         return None
     try:
@@ -139,14 +145,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def destination(name: str) -> str:
-    """Returns the attribute of an option in `FILES`."""
+    """Returns the attribute that holds the value of an option in `FILES`."""
     return f"fastevm_{name.replace('-', '_')}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the markers of the plugin.
 
-    Raises UsageError if options do not go together or a file cannot be read.
+    Raises UsageError if options contradict each other or a file cannot be read.
     """
     named = [name for name in FILES if config.getoption(destination(name)) is not None]
     if named and getattr(config.option, "numprocesses", None):
@@ -156,7 +162,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Writes files. The session fails if one cannot be written, and if the gas differs."""
+    """Writes the files. The session fails if a file cannot be written or if the gas differs."""
     is_fine = session.config.stash[KEY].finish()
     if not is_fine and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -198,7 +204,7 @@ def _fastevm_test(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def is_kept(item: pytest.Item) -> bool:
-    """Whether the changes of a test are kept."""
+    """Returns whether the changes of a test are kept."""
     return item.get_closest_marker(NO_ISOLATION) is not None
 
 
@@ -248,7 +254,7 @@ def isolated(inner: Callable[..., Any], isolation: Isolation) -> Callable[..., A
 
 @pytest.fixture(scope="session")
 def fastevm_options(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Options of the node, see `LocalNode`; may be overridden in conftest.py."""
+    """The options of the node, see `LocalNode`. Override this fixture in conftest.py."""
     named = {
         "fork_url": "--fastevm-fork-url",
         "fork_block_number": "--fastevm-fork-block",
@@ -260,7 +266,7 @@ def fastevm_options(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def fastevm_node(request: pytest.FixtureRequest, fastevm_options: dict[str, Any]) -> Iterator[Any]:
-    """A `LocalNode` that mines a block for each transaction; ``listen()`` starts a server."""
+    """A `LocalNode` that mines a block for each transaction. Its ``listen()`` starts a server."""
     with import_module(f"{PACKAGE}.local_node").LocalNode(**fastevm_options) as node:
         yield node
 
@@ -281,7 +287,7 @@ def accounts(chain: Any) -> list[Any]:
 
 @pytest.fixture(scope="session")
 def w3(chain: Any) -> Any:
-    """A ``Web3`` on the node; the default account is the first."""
+    """A ``Web3`` on the node. The first account is the default account."""
     web3 = import_module("web3")
     made = web3.Web3(import_module(f"{PACKAGE}.web3").FastevmProvider(chain.node))
     made.eth.default_account = chain.accounts[0]
@@ -305,7 +311,7 @@ def cheats(evm: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def fork(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-    """``fork(url, block)`` returns a `Chain` that forks there, cached by its arguments."""
+    """A function ``fork(url, block)`` that returns a forked `Chain`, cached by its arguments."""
     made: dict[Any, Any] = {}
     plugin = request.config.stash[KEY]
 

@@ -25,9 +25,9 @@ STATE: Final[Any] = EVM.state  # the property of the base class, which the subcl
 
 
 class Step(Struct, omit_defaults=True):
-    """One use of a machine: a method, its arguments as JSON values, and its outcome.
+    """One use of a machine: a method, its arguments as JSON values, and the outcome.
 
-    ``outcome`` is None for state changes, which have no result.
+    ``outcome`` is None for state changes, because they have no result.
     """
 
     method: str
@@ -119,7 +119,7 @@ class RecordedEVM(EVM):
         return self._start
 
     def on_contract(self, contract: Any) -> None:
-        """Called when a `Contract` of this machine is created."""
+        """Records the name and the functions of a `Contract` that is created on this machine."""
         labels = self.__dict__.setdefault("labels", {})
         found = Label(contract.contract_name, selectors(contract.abi))
         labels["0x" + contract.raw_address.hex()] = found
@@ -148,7 +148,7 @@ class RecordedEVM(EVM):
 
 
 def note_edges(machine: RecordedEVM, trace: Mapping[str, Any]) -> None:
-    """Adds the branches that a run has taken."""
+    """Adds the branches that a run took to the recording."""
     for address, edges in trace["code"].items():
         machine.edges.update((address, source, target) for source, target in edges)
 

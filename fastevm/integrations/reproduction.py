@@ -1,4 +1,4 @@
-"""Reproduction files: a failing example as JSON, replayed without the program that found it.
+"""Reproduction files: a failing example as JSON, which can be replayed without its test program.
 
 ``fastevm replay FILE`` prints the steps; ``replay(path)`` returns the machine after them. A file
 has the state that the steps read, the block, the steps with their outcomes, and the failure.
@@ -50,7 +50,7 @@ METHODS: Final = {
 
 
 class ReproductionError(FastevmError):
-    """A reproduction file is unreadable, or a step has another outcome than recorded."""
+    """A reproduction file is unreadable, or the outcome of a step differs from the recorded one."""
 
 
 class Exchange(msgspec.Struct):
@@ -61,7 +61,7 @@ class Exchange(msgspec.Struct):
 
 
 class ChainPart(msgspec.Struct, kw_only=True):
-    """The requests to a development node: the shared prelude, then those of the example.
+    """The requests to a development node: the shared prelude, then the requests of the example.
 
     ``withheld``: names of node options that the caller of a replay must pass.
     """
@@ -93,7 +93,7 @@ class Reproduction(msgspec.Struct, kw_only=True):
     chain: ChainPart | None = None
 
     def write(self, path: Path) -> None:
-        """Writes the file, and its folder if it is missing."""
+        """Writes the file. Creates its folder if it is missing."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
 
@@ -126,7 +126,7 @@ def read(path: str | Path) -> Reproduction:
 
 @contextmanager
 def content_of(path: str | Path) -> Iterator[None]:
-    """Replaces the errors of values of wrong types in a file by ReproductionError."""
+    """Raises ReproductionError in place of the errors that values of wrong types cause."""
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
@@ -134,7 +134,7 @@ def content_of(path: str | Path) -> Iterator[None]:
 
 
 def accounts_of(allocation: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Converts a genesis allocation to accounts of ``Layer.of``."""
+    """Converts a genesis allocation to accounts for ``Layer.of``."""
     return {
         address: {
             "balance": int(account.get("balance", "0x0"), 16),
@@ -188,7 +188,7 @@ def play(
     state: dict[str, dict[str, Any]] | None = None,
     show: Callable[[int, Step, dict[str, Any] | None], object] | None = None,
 ) -> str:
-    """Runs steps. Returns the first difference from their outcomes, or an empty text.
+    """Runs steps. Returns the first difference from the recorded outcomes, or an empty text.
 
     ``state`` receives the accounts and slots that the steps read, with the values before the first
     step.
@@ -229,7 +229,7 @@ def run_step(
 
 
 def merge(state: dict[str, dict[str, Any]], prestate: Mapping[str, Mapping[str, Any]]) -> None:
-    """Adds the accounts and slots that this run was the first to read."""
+    """Adds the accounts and slots that no earlier run has read."""
     for address, account in prestate.items():
         fields = {name: account[name] for name in FIELDS if name in account}
         known = state.setdefault(address, {**fields, "storage": {}})
@@ -245,8 +245,8 @@ def replay(
     """Runs the steps of a file and returns the machine after them.
 
     ``precompiles``: the Python precompiles of the recorded machine. ``show`` receives a line for
-    each step. Raises ReproductionError if an outcome differs from the recorded one, and for a file
-    of a chain, see `replay_chain`.
+    each step. Raises ReproductionError if an outcome differs from the recorded one, and if the file
+    has requests to a chain, which need `replay_chain`.
     """
     found = read(path)
     if found.chain is not None:
@@ -273,8 +273,8 @@ def replay_chain(
 ) -> LocalNode:
     """Sends the requests of a file to a new development node. Returns the node.
 
-    ``options``: node options that the file does not contain. Raises ReproductionError if an answer
-    differs from the recorded one.
+    ``options``: the node options that the file does not contain. Raises ReproductionError if an
+    answer differs from the recorded one.
     """
     recording = import_module("fastevm.integrations.chain_recording")
     found = read(path)

@@ -14,9 +14,11 @@ INSIDE: Final = "_is_traced"
 
 
 def with_trace(method: Run, name: str, read: Callable[[Any, Any], object]) -> Run:
-    """Wraps a method of `RUNS` so that ``read(machine, trace)`` gets the additional trace ``name``.
+    """Wraps a method of `RUNS` so that each run also makes the trace ``name`` and passes it to
+    ``read``.
 
-    A method called by another one (``deploy`` calls ``transact``) is part of the outer run.
+    ``read(machine, trace)`` is called once for the outermost method: ``deploy`` calls ``transact``,
+    but both are one run.
     """
 
     def run(self: Any, *args: Any, trace: Any = None, **terms: Any) -> ExecutionResult:

@@ -1,6 +1,6 @@
 """Providers for web3.py with a node inside the process: ``Web3(FastevmProvider())``.
 
-They work with web3.py 7 and 8. Several providers may share one `LocalNode`.
+The providers work with web3.py 7 and 8. Several providers may share one `LocalNode`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _Many = list[RPCResponse] | RPCResponse
 
 
 def _node_of(node: LocalNode | None, options: dict[str, Any]) -> tuple[LocalNode, dict[str, Any]]:
-    """Returns the node and the options for web3.py."""
+    """Returns the node, and the options for web3.py's provider class."""
     ours = {name: value for name, value in options.items() if name not in PROVIDER_OPTIONS}
     theirs = {name: value for name, value in options.items() if name in PROVIDER_OPTIONS}
     if node is None:
@@ -75,12 +75,12 @@ class FastevmProvider(JSONBaseProvider):
         return _one(self.node.exchange(self.encode_rpc_request(method, params)))
 
     def make_batch_request(self, requests: Requests) -> _Many:
-        """Calls several methods in a batch; returns the answers in order."""
+        """Calls several methods in a batch. Returns the answers in order."""
         return _many(self.node.exchange(self.encode_batch_rpc_request(requests)))
 
 
 class AsyncFastevmProvider(AsyncJSONBaseProvider):
-    """A provider for `AsyncWeb3`; options: see `FastevmProvider`."""
+    """A provider for `AsyncWeb3`. Options: see `FastevmProvider`."""
 
     def __init__(self, node: LocalNode | None = None, **options: Any) -> None:
         self.node, theirs = _node_of(node, options)
@@ -95,16 +95,16 @@ class AsyncFastevmProvider(AsyncJSONBaseProvider):
         return _one(await asyncio.wrap_future(self.node.begin_exchange(body)))
 
     async def make_batch_request(self, requests: Requests) -> _Many:
-        """Calls several methods in a batch; returns the answers in order."""
+        """Calls several methods in a batch. Returns the answers in order."""
         body = self.encode_batch_rpc_request(requests)
         return _many(await asyncio.wrap_future(self.node.begin_exchange(body)))
 
     async def disconnect(self) -> None:
-        """Does nothing: the node may have other users and keeps running."""
+        """Does nothing, because the node may have other users and keeps running."""
 
 
 class PersistentFastevmProvider(PersistentConnectionProvider):
-    """A provider for `AsyncWeb3` with subscriptions; options: see `FastevmProvider`.
+    """A provider for `AsyncWeb3` with subscriptions. Options: see `FastevmProvider`.
 
     Use it like a WebSocketProvider: ``async with AsyncWeb3(provider) as w3``.
     """
@@ -119,7 +119,7 @@ class PersistentFastevmProvider(PersistentConnectionProvider):
         return f"PersistentFastevmProvider({self.node!r})"
 
     async def is_connected(self, show_traceback: bool = False) -> bool:
-        """Whether the channel is open and the node answers."""
+        """Returns whether the channel is open and the node answers."""
         if self._channel is None or not self._channel.is_open:
             return False
         return await super().is_connected(show_traceback)

@@ -1,4 +1,4 @@
-"""The node: chain, pool, block building, sync and storage together."""
+"""The node, which combines chain, pool, block building, sync and storage."""
 
 from fastevm.chain.retention import ChainLimits
 from fastevm.chain.storage.named_snapshots import check_name

@@ -49,7 +49,7 @@ class ChainReplacement:
     ) -> None:
         """Starts a new chain from its first block and state.
 
-        ``fork``: the upstream node of a forked chain; None: not forked.
+        ``fork``: the upstream node if the new chain is a fork, else None.
         """
         producer = self.producer
         with producer.lock:
@@ -73,7 +73,7 @@ class ChainReplacement:
     ) -> None:
         """Continues a saved chain, see `Chain.resume`.
 
-        The clock is set to the system's time, or to the last block's timestamp if that is later.
+        Sets the clock to the system's time, or to the last block's timestamp if that is later.
         """
         producer = self.producer
         with producer.lock:
@@ -89,7 +89,7 @@ class ChainReplacement:
     def dump_state(self, *, historical: bool = False) -> bytes:
         """Returns the canonical chain and the state of its head as JSON text, in anvil's format.
 
-        ``historical``: also the states of older blocks. The block under construction is sealed
+        ``historical``: include the states of older blocks. Seals the block under construction
         first.
         """
         with self.producer.lock:
@@ -98,12 +98,12 @@ class ChainReplacement:
             return dumped_state(self.chain, historical=historical)
 
     def load_state(self, data: bytes, limit: int | None = None) -> None:
-        """Loads a chain that this node or anvil dumped: JSON, optionally compressed with gzip.
+        """Loads a chain that fastevm or anvil dumped as JSON, with or without gzip.
 
         Accounts that are not in the dump keep their values, as in anvil, and so does the chain id.
-        A forked chain loads only the accounts. ``limit``: most bytes of decompressed text. Raises
-        ValueError with the reason and then changes nothing, except that it seals the block under
-        construction.
+        A forked chain loads only the accounts. ``limit``: maximum size of the decompressed text in
+        bytes. Raises ValueError with the reason. In that case only the block under construction has
+        been sealed.
         """
         chain, producer = self.chain, self.producer
         with producer.lock:

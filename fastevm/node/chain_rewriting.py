@@ -20,8 +20,9 @@ MAX_DEPTH: Final = 10_000  # most blocks that one request may remove
 class ChainRewriting:
     """Removes blocks. As in anvil, their transactions do not return to the pool.
 
-    A block under construction that has transactions is sealed first. Raises ValueError with the
-    reason and then changes nothing else. ``dropped()`` is called after transactions left the pool.
+    A block under construction that has transactions is sealed first. A method that raises
+    ValueError, with the reason, changes nothing else. ``dropped()`` is called after transactions
+    left the pool.
     """
 
     def __init__(
@@ -57,7 +58,8 @@ class ChainRewriting:
     def reorganise(self, depth: int, blocks: Mapping[int, Sequence[Transaction]]) -> None:
         """Replaces the newest ``depth`` blocks by the same number of blocks with other hashes.
 
-        ``blocks``: the transactions of each new block by its index from 0; other blocks are empty.
+        ``blocks``: the transactions of new blocks, by the index of the block from 0. Other blocks
+        are empty.
         """
         for position in blocks:
             if position >= depth:

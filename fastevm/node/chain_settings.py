@@ -16,10 +16,10 @@ from fastevm.node.production.block_settings import MAX_BASE_FEE, MAX_GAS_LIMIT
 class ChainSettings:
     """Changes settings of the next blocks. Each method first seals an open block with transactions.
 
-    Raises ValueError with the reason and then changes nothing. A chain in a data directory does not
-    allow another chain id. It allows another base fee or gas limit only if it is forked, because
-    other chains are verified by their rules when they are restored. ``changed()`` is called after
-    each change.
+    A method that raises ValueError, with the reason, changes nothing. A chain in a data directory
+    does not allow another chain id. It allows another base fee or gas limit only if it is forked,
+    because other chains are verified by their rules when they are restored. ``changed()`` is called
+    after each change.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ChainSettings:
             self.producer.settings.gas_limit = gas_limit
 
     def set_next_base_fee(self, base_fee: int) -> None:
-        """Sets the base fee of the next block in wei; later base fees follow from it."""
+        """Sets the base fee of the next block in wei. Later base fees are computed from it."""
         self._check_not_verified("the base fee")
         if base_fee > MAX_BASE_FEE:
             raise ValueError(f"base fee: expected at most {MAX_BASE_FEE}, found {base_fee}")
@@ -65,23 +65,23 @@ class ChainSettings:
         self.changed()
 
     def set_chain_id(self, chain_id: int) -> None:
-        """Sets the chain id. Waiting transactions for the old id leave the pool."""
+        """Sets the chain id. Transactions that are signed for the old id leave the pool."""
         self._check_not_kept("the chain id")
         config = replace(self.chain.config, chain_id=chain_id)
         with self._between_blocks():
             self.chain.config = config
 
     def set_logging(self, wanted: bool) -> None:
-        """Enables the log of this process (True), or only errors (False)."""
+        """Enables the log of this process if true. Otherwise only errors are logged."""
         logging.disable(logging.NOTSET if wanted else logging.WARNING)
 
     def next_base_fee(self, parent: bytes) -> int | None:
-        """Returns the base fee set for the child of a block hash; None if none is set."""
+        """Returns the base fee that was set for the child of a block hash, or None."""
         return self.producer.settings.base_fee_after(parent)
 
     @property
     def gas_limit(self) -> int | None:
-        """The gas limit that was set; None if blocks follow the rules."""
+        """The gas limit that was set, or None if blocks follow the rules."""
         return self.producer.settings.gas_limit
 
     def _has_base_fee(self) -> bool:

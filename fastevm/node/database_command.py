@@ -1,4 +1,6 @@
-"""``fastevm db``: verify, repair, export, import, prune, compact and measure a data directory."""
+"""``fastevm db``: verifies, repairs, exports, imports, prunes, compacts and measures a data
+directory.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ def _repair(arguments: argparse.Namespace) -> int:
 
 
 def _stored_genesis(path: Path | None) -> bytes | None:
-    """Returns the content of ``genesis.json``, from a genesis file or a copy of that file."""
+    """Returns the content of ``genesis.json``, read from a genesis file or a copy of
+    ``genesis.json``.
+    """
     if path is None:
         return None
     try:

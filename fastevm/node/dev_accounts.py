@@ -1,8 +1,8 @@
-"""Funded accounts of a development chain, derived from a mnemonic as in wallets.
+"""The funded accounts of a development chain, derived from a mnemonic as wallets do.
 
-BIP-39 turns the words into a seed, BIP-32 derives keys from it, and BIP-44 defines Ethereum's path
-m/44'/60'/0'/0/index. The checksum of the words is not verified, because test mnemonics often have
-none.
+BIP-39 turns the words into a seed, BIP-32 derives keys from the seed, and BIP-44 defines Ethereum's
+path m/44'/60'/0'/0/index. The checksum of the words is not verified, because many test mnemonics
+have an invalid one.
 """
 
 import hashlib
@@ -49,14 +49,14 @@ class DevAccount:
 
 
 def balances_of(accounts: Iterable[DevAccount], wei: int = DEV_BALANCE) -> dict[bytes, int]:
-    """Returns the balances of funded accounts by address; each gets ``wei``."""
+    """Returns the balances of the funded accounts by address. Each account gets ``wei``."""
     return dict.fromkeys((account.address for account in accounts), wei)
 
 
 def dev_accounts(
     count: int = 10, mnemonic: str = TEST_MNEMONIC, path: str = DERIVATION_PATH
 ) -> tuple[DevAccount, ...]:
-    """Returns the first ``count`` accounts of a mnemonic; the index is appended to ``path``.
+    """Returns the first ``count`` accounts of a mnemonic. The index is appended to ``path``.
 
     Raises ValueError for more than 1,000 accounts, an empty mnemonic and an invalid path.
     """

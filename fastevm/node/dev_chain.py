@@ -1,4 +1,4 @@
-"""The genesis of a development chain: its rules, its funded accounts, its first block."""
+"""The genesis of a development chain: its rules, its funded accounts and its first block."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ CREATE2_PROXY_CODE: Final = (
 
 
 class DevChain(Struct, frozen=True, kw_only=True):
-    """The constants of a development chain, with the newest rules by default.
+    """The configuration of a development chain. The newest rules are the default.
 
     ``balance``: wei of each account. ``base_fee`` (wei), ``timestamp`` (seconds; None: now) and
     ``number``: of the first block. ``gas_limit``: of all blocks (None: the fork's default).
-    ``hardfork``: a mainnet fork by a name that `fork_named` knows, or ``latest``; a chain before
-    the merge has a difficulty and no block reward. A fork of Base is used as ``op_fork``.
-    ``op_fork``: the rules of a fork of the OP stack or of Base. ``create2_proxy``: deploy the
-    deterministic deployment proxy. ``genesis_file``: a genesis in geth's format, whose members,
-    accounts and forks override those above, except a chain id given above.
+    ``hardfork``: a mainnet fork by a name that `fork_named` knows, or ``latest``; a chain with
+    rules before the merge has a difficulty and no block reward. A fork of Base is used as
+    ``op_fork``. ``op_fork``: the rules of a fork of the OP stack or of Base. ``create2_proxy``:
+    deploy the deterministic deployment proxy. ``genesis_file``: a genesis in geth's format. Its
+    members, accounts and forks override the other arguments, except a given chain id.
     """
 
     chain_id: int | None = None
@@ -112,7 +112,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
 
     @property
     def block_millis(self) -> int | None:
-        """The block time in milliseconds that the rules require; None if they require none."""
+        """The block time in milliseconds that the rules require, or None."""
         return None if self.layer2_fork is None else op_stack.block_millis(self.layer2_fork)
 
     @property
@@ -153,7 +153,10 @@ def _is_merged(fork: Fork) -> bool:
 
 
 def _merged(genesis: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns ``genesis`` with the members of ``given``. Raises ValueError for non-objects."""
+    """Returns ``genesis`` with the members of ``given``.
+
+    Raises ValueError for a value that is no object.
+    """
     merged = {**genesis, **given}
     for name in ("config", "alloc"):
         members = given.get(name) or {}
@@ -166,9 +169,10 @@ def _merged(genesis: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def usual_gas_limit(hardfork: str | None, before: int) -> int:
-    """Returns the block gas limit of a development chain: ``before`` for forks before state gas.
+    """Returns the block gas limit of a development chain.
 
-    On a chain of Base it is Base's limit. Raises ValueError if the name is not a fork.
+    ``before``: the limit for forks before state gas and for the OP Stack. On a chain of Base,
+    returns Base's limit. Raises ValueError if the name is not a fork.
     """
     name = (hardfork or "").casefold()
     if name in op_stack.BASE_FORK_NAMES:

@@ -44,11 +44,11 @@ class NoReset:
     instance = bytes(INSTANCE_SIZE)
 
     def to_fork(self, url: str | None = None, block: BlockLike | None = None) -> None:
-        """Restarts as a fork of another node's chain. Here raises FastevmError."""
+        """Restarts the chain as a fork of another node's chain. Always raises FastevmError here."""
         raise FastevmError(NO_RESET)
 
     def to_development(self) -> None:
-        """Always raises FastevmError: this node cannot restart as a development chain."""
+        """Always raises FastevmError, because this node cannot restart as a development chain."""
         raise FastevmError(NO_RESET)
 
 
@@ -82,7 +82,7 @@ class NoDevelopment:
         raise FastevmError("this node makes no blocks")
 
     def pending(self) -> PendingBlock | None:
-        """Returns the next block of a node that mines on demand; None for other nodes."""
+        """Returns the next block of a node that mines on demand, or None for other nodes."""
         return None
 
     def next_base_fee(self, parent: bytes) -> int | None:
@@ -96,7 +96,7 @@ class NoDevelopment:
         return False
 
     def mine_submitted(self) -> None:
-        """Mines a submitted transaction if each transaction is mined immediately."""
+        """Mines a submitted transaction if the node mines each transaction immediately."""
 
     def stop(self) -> None:
         """Stops building blocks at an interval."""
@@ -105,7 +105,7 @@ class NoDevelopment:
 class DevelopmentControls(NoDevelopment):
     """Controls a chain that builds its own blocks. Followers cannot follow these changes.
 
-    Pre-confirmed transactions stay: a block that has any is sealed before the clock or accounts
+    Pre-confirmed transactions stay: if a block has any, it is sealed before the clock or accounts
     change. Every method may take milliseconds. ``publish`` withdraws the pending block.
     """
 
@@ -123,7 +123,10 @@ class DevelopmentControls(NoDevelopment):
         publish: Callable[[PendingBlock | None], None],
         attach_remote: Callable[[ForkHistory | None], LocalState],
     ) -> None:
-        """``automine``: mine each transaction immediately. See `ChainReplacement` for others."""
+        """Creates the controls. ``automine``: mine each transaction immediately.
+
+        See `ChainReplacement` for other arguments.
+        """
         super().__init__()
         self.chain, self.pool, self.producer, self.storage = chain, pool, producer, storage
         self.publish = publish
@@ -174,18 +177,18 @@ class DevelopmentControls(NoDevelopment):
         )
 
     def required(self) -> DevelopmentControls:
-        """Returns itself."""
+        """Returns this object."""
         return self
 
     def pending(self) -> PendingBlock | None:
-        """Returns the next block of a node that mines on demand; None for other nodes.
+        """Returns the next block of a node that mines on demand, or None for other nodes.
 
-        On a fork it raises StateNotKnown on an event loop, and ForkError.
+        On a fork, raises StateNotKnown on an event loop, and ForkError.
         """
         return self.next_block.of_now()
 
     def next_base_fee(self, parent: bytes) -> int | None:
-        """Returns the base fee in wei that was set for the child of a block; None: by the rules."""
+        """Returns the base fee in wei that was set for the child of a block, or None."""
         return self.settings.next_base_fee(parent)
 
     # --- deferred work ----------------------------------------------------------------------------
@@ -194,7 +197,7 @@ class DevelopmentControls(NoDevelopment):
         """Passes small changes of the chain to ``accept``, which may run them after the answer was
         sent.
 
-        ``accept(work)`` returns whether it will run the work.
+        ``accept(work)`` returns whether ``work`` will run later.
         """
         self._accept = accept
 
@@ -206,7 +209,7 @@ class DevelopmentControls(NoDevelopment):
         return self.changes_at_once and self.miner.interval is None and self._accept(work)
 
     def mine_submitted(self) -> None:
-        """Mines a submitted transaction if each transaction is mined immediately."""
+        """Mines a submitted transaction if the node mines each transaction immediately."""
         if self.mines_at_once and not self.defer(self.producer.mine_each):
             self.producer.mine_each()
 
@@ -222,14 +225,16 @@ class DevelopmentControls(NoDevelopment):
     # --- stored settings --------------------------------------------------------------------------
 
     def keep(self) -> None:
-        """Stores the settings of clock, next blocks and impersonation, after a change."""
+        """Stores the settings of clock, next blocks and impersonation after a change."""
         if self.storage.writes_files:
             with self.producer.lock:
                 self._kept_key = self._moving_key()
                 self.storage.keep_development(state_json(self.producer, self.impersonation))
 
     def _keep_moved(self) -> None:
-        """Stores the settings if a block used a timestamp that was set, which changes the clock."""
+        """Stores the settings if a block used a timestamp that was set, because that changes the
+        clock.
+        """
         if self._kept_key != self._moving_key():
             self.keep()
 
@@ -264,7 +269,9 @@ class DevelopmentControls(NoDevelopment):
             )
 
     def amend(self, accounts: Mapping[str, Any]) -> None:
-        """Changes accounts of the head state. Members that are left out keep their values.
+        """Changes accounts of the head state.
+
+        Members that are missing in ``accounts`` keep their values.
 
         ``accounts``: in the format of a genesis file. Raises ValueError with the name of an invalid
         member.
@@ -277,7 +284,10 @@ class DevelopmentControls(NoDevelopment):
             self.producer.restart()
 
     def add_balance(self, address: bytes, more: int) -> None:
-        """Adds ``more`` wei to the balance of an account (20 bytes), at most to 2**256 - 1."""
+        """Adds ``more`` wei to the balance of an account (20 bytes).
+
+        The sum is limited to 2**256 - 1.
+        """
         with self.producer.lock:
             self.producer.seal_open_block()
             balance = self.chain.layer_of(self.chain.head.hash).balance(address)
@@ -312,7 +322,8 @@ class DevelopmentControls(NoDevelopment):
     def weight_since(self, number: int, limit: int) -> int:
         """Returns how many blocks and transactions a revert to a snapshot would remove.
 
-        Returns ``limit`` if there are more, or if the revert reads files or changes the branch.
+        Returns ``limit`` if the number is higher, or if the revert reads files or changes the
+        branch.
         """
         found, chain, weight = self._snapshots.get(number), self.chain, len(self.pool)
         block_hash = chain.head.hash
@@ -329,11 +340,13 @@ class DevelopmentControls(NoDevelopment):
         return self._snapshots.get(number) is not None
 
     def revert(self, number: int) -> bool:
-        """Reverts to a snapshot and deletes it and all later ones. Returns False if there is none.
+        """Reverts to a snapshot and deletes it and all later ones.
 
-        The pool gets the transactions of the snapshot again; later ones are dropped. Clock, gas
-        limit, coinbase and settings of the next block are restored, as in Hardhat. After a restart
-        the state of an older snapshot may have to be computed again.
+        Returns False if it does not exist.
+
+        The pool gets the transactions that it had at the snapshot; later transactions are dropped.
+        Clock, gas limit, coinbase and settings of the next block are restored, as in Hardhat. After
+        a restart of the node, the state of an older snapshot may have to be computed again.
         """
         with self.producer.lock:
             found = self._snapshots.get(number)
@@ -383,7 +396,7 @@ class DevelopmentControls(NoDevelopment):
             self.producer.restart()
 
     def restore_snapshot(self, name: str) -> bool:
-        """Reverts to a named snapshot, which is kept, and deletes all numbered ones.
+        """Reverts to a named snapshot, which is kept. Deletes all numbered snapshots.
 
         Returns False if the name is unknown.
         """
@@ -401,12 +414,12 @@ class DevelopmentControls(NoDevelopment):
             return self._snapshots.delete_named(name)
 
     def named_snapshots(self) -> dict[str, tuple[int, bytes]]:
-        """Returns (block number, block hash) of each named snapshot."""
+        """Returns the block number and the block hash of each named snapshot, by name."""
         with self.producer.lock:
             return {name: (kept.number, kept.head) for name, kept in self._snapshots.all_named()}
 
     def snapshots(self) -> dict[int, tuple[int, bytes]]:
-        """Returns (block number, block hash) of each numbered snapshot, by snapshot number."""
+        """Returns the block number and the block hash of each numbered snapshot, by its number."""
         with self.producer.lock:
             found = {}
             for number, kept in self._snapshots.numbered():
@@ -418,7 +431,7 @@ class DevelopmentControls(NoDevelopment):
     # --- pool -------------------------------------------------------------------------------------
 
     def drop(self, tx_hash: bytes) -> bool:
-        """Removes a transaction from the pool; returns whether it was there."""
+        """Removes a transaction from the pool. Returns whether the pool had it."""
         with self.producer.lock:
             found = self.pool.drop(tx_hash)
             self.storage.compact_pool()

@@ -110,7 +110,7 @@ def forked_node(
 
 
 def kept_chain(directory: DataDirectory, limits: ChainLimits) -> Chain:
-    """Returns the chain of a fork in a data directory, without its upstream.
+    """Returns the chain of a fork in a data directory, without connecting to its upstream.
 
     Raises StorageError if the directory has no fork, and ForkError if it lacks a value that a block
     reads.
@@ -139,7 +139,7 @@ def _kept_chain(
     limits: ChainLimits,
     progress: Progress | None,
 ) -> tuple[Chain, ChainStart]:
-    """Returns the fork's chain in a directory, and its start."""
+    """Returns the chain of the fork in a directory, and how the fork started."""
     stored = stored_fork(directory)
     replayed: _Replayed = None
     if stored is None:
@@ -174,9 +174,9 @@ _Replayed = tuple[fork.RemoteBlock, int] | None
 def _begun(
     options: ForkOptions, start: Any, funded: Mapping[bytes, int]
 ) -> tuple[ChainStart, _Replayed]:
-    """Returns the start of a new fork, and which transactions of the next block are replayed.
+    """Returns the start of a new fork, and the transactions of the next block to replay.
 
-    These are the transactions before the one that the options name.
+    These are the transactions before the transaction that the options name.
     """
     replayed = None
     if options.transaction is not None:
@@ -212,8 +212,9 @@ def _set_clock(node: Node, timestamp: int | None) -> None:
 
 
 def limits_of(mining: Mining, limits: ChainLimits) -> ChainLimits:
-    """Returns how many states a forked chain keeps. A followed chain keeps fewer, because its
-    states also hold fetched values.
+    """Returns how many states a forked chain keeps.
+
+    A followed chain keeps fewer states, because they also hold fetched values.
     """
     if mining is not Mining.NEVER:
         return limits

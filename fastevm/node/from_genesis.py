@@ -30,7 +30,7 @@ DEV_FACTS = {*DevChain.__struct_fields__}
 
 
 def dev_genesis(accounts: Sequence[DevAccount], **facts: Any) -> dict[str, Any]:
-    """Returns the genesis in geth's format; ``facts``: arguments of :class:`DevChain`."""
+    """Returns the genesis in geth's format. ``facts``: arguments of :class:`DevChain`."""
     return DevChain(**facts).genesis(accounts)
 
 
@@ -88,12 +88,12 @@ def genesis_node(
     """Returns a node on the chain of a genesis file (geth's format).
 
     ``produce_blocks``: same as ``mining=Mining.CADENCE``. ``genesis_hash`` (32 bytes): the expected
-    hash. A chain in ``directory`` is restored, with calls of ``progress(blocks, bytes, all_bytes)``
+    hash. A chain in ``directory`` is restored, and ``progress(blocks, bytes, all_bytes)`` is called
     after each record. ``options``: ``block_time_ms``, ``slice_interval_ms``, ``fixed_block_time``,
     ``shares_seconds`` and ``parameters`` of ``ChainConfig.from_genesis``, and arguments of
     :class:`Node`. Raises ValueError with the name of an invalid member, or if the genesis hash
     differs. Raises StorageError (a ValueError) if the directory has another chain, or if this node
-    builds blocks and the stored ones have another block time.
+    builds blocks and the stored blocks have another block time.
     """
     pace = {name: options.pop(name) for name in PACE & options.keys()}
     config = ChainConfig.from_genesis(genesis, **pace)

@@ -34,17 +34,22 @@ class Impersonation:
 
     @property
     def accounts(self) -> tuple[bytes, ...]:
-        """The impersonated accounts, 20 bytes each, without "every account"."""
+        """The impersonated accounts, 20 bytes each.
+
+        Does not list all accounts if `everyone` is true.
+        """
         return tuple(self._accounts)
 
     @property
     def listed(self) -> tuple[bytes, ...]:
-        """The accounts that eth_accounts returns: those not started with ``listed=False``."""
+        """The accounts that eth_accounts returns: those that were not started with
+        ``listed=False``.
+        """
         return tuple(address for address, is_listed in self._accounts.items() if is_listed)
 
     @property
     def signatures(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The impersonated signatures: pairs of account and signature (65 bytes)."""
+        """The impersonated signatures: pairs of an account and a signature (65 bytes)."""
         return tuple(self._signatures)
 
     def covers(self, address: bytes) -> bool:
@@ -54,7 +59,7 @@ class Impersonation:
     def start(self, address: bytes, *, listed: bool = True) -> None:
         """Impersonates an account. Raises ValueError beyond MAX_IMPERSONATED accounts.
 
-        ``listed``: add it to the accounts that eth_accounts returns; it stays there until `stop`.
+        ``listed``: add the account to those that eth_accounts returns. It stays there until `stop`.
         """
         if len(self._accounts) >= MAX_IMPERSONATED and address not in self._accounts:
             raise ValueError(f"{MAX_IMPERSONATED} accounts are impersonated, which is the limit")
@@ -64,7 +69,7 @@ class Impersonation:
     def signs(self, address: bytes, signature: bytes) -> None:
         """Makes ECRECOVER return the account for a signature (r, s, v) of any message.
 
-        Applies to every chain of this process from now on. Raises ValueError like
+        Applies to every chain of this process from now on. Raises the ValueError of
         `impersonate_signature`.
         """
         impersonate_signature(signature, address)
@@ -72,7 +77,7 @@ class Impersonation:
         self.changed()
 
     def remember(self, address: bytes, signature: bytes) -> None:
-        """Adds a pair that is already registered for ECRECOVER."""
+        """Adds a pair of account and signature that is already registered for ECRECOVER."""
         self._signatures.append((address, signature))
 
     def stop(self, address: bytes) -> bool:

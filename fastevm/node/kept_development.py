@@ -29,7 +29,7 @@ def state_json(producer: BlockProducer, impersonation: Impersonation) -> Json:
 
 
 def restore_state(state: Json, producer: BlockProducer, impersonation: Impersonation) -> None:
-    """Restores what `state_json` returned. The clock advances by the system time since then."""
+    """Restores the JSON of `state_json`. The clock advances by the system time that has passed."""
     clock = producer.clock
     offset, interval, following, last = state["clock"]
     clock.restore(KeptTime(offset, interval, following, last, clock.system_time()))
@@ -44,7 +44,7 @@ def restore_state(state: Json, producer: BlockProducer, impersonation: Impersona
 
 
 def clock_key(clock: BlockClock) -> tuple[int | None, ...]:
-    """Returns the settings of a clock, to detect changes."""
+    """Returns the settings of a clock in a form that can be compared, to detect changes."""
     return clock.kept()[:-1]
 
 

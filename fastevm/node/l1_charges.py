@@ -1,4 +1,4 @@
-"""Fees that the pool requires a sender to cover besides gas and value (OP stack)."""
+"""The fees that a sender must be able to pay besides gas and value (OP Stack)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from fastevm.core.execution.types import Block
 
 
 class L1Charges:
-    """The L1 data fee and the operator fee according to the head block's attributes."""
+    """The L1 data fee and the operator fee, computed from the head block's attributes."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self._known: tuple[Block, L1Attributes | None] | None = None
 
     def of(self, transaction: Transaction) -> int:
-        """Returns the fees in wei of a transaction that uses all its gas; 0 without such fees."""
+        """Returns the fees in wei of a transaction that uses all its gas, or 0 if there are
+        none.
+        """
         head, known = self._chain.head, self._known
         if known is None or known[0] is not head:
             known = self._known = head, attributes_of(head.transactions[:1])

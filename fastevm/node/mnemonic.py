@@ -1,4 +1,4 @@
-"""Mnemonics of BIP-39 with English words: checks, random ones, and anvil's for a number."""
+"""Mnemonics of BIP-39 with English words: checks them and makes random or seeded ones."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ def word_list() -> tuple[str, ...]:
 def check_mnemonic(mnemonic: str) -> None:
     """Raises ValueError if a mnemonic has a wrong length, an unknown word or a wrong checksum.
 
-    The error does not contain words other than an unknown one.
+    The error names an unknown word, but no other word of the mnemonic.
     """
     words, known = mnemonic.split(), word_list()
     if len(words) not in LENGTHS:

@@ -1,7 +1,7 @@
-"""The next block of a node that mines on demand, which ``pending`` shows.
+"""The next block of a node that mines on demand. ``pending`` shows it.
 
-The block is built on request, and is not a promise. Mining reuses the block if nothing has changed
-and the pool was empty.
+The block is built on request and is not a commitment. Mining reuses the block if nothing has
+changed and the pool was empty.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILL_SECONDS: Final = 0.1  # most seconds of execution
 
 
 class NextBlock:
-    """Builds the next block from the pool, at the clock's time, and caches it."""
+    """Builds the next block from the pool at the clock's time. Caches the block."""
 
     def __init__(self, producer: BlockProducer) -> None:
         self.producer = producer
@@ -33,7 +33,7 @@ class NextBlock:
         self._kept: tuple[Any, PendingBlock] | None = None
 
     def of_now(self) -> PendingBlock | None:
-        """Returns the next block; None while a block is built, or if the producer builds slices.
+        """Returns the next block, or None while a block is built or if the producer builds slices.
 
         Never waits for a lock. Raises StateNotKnown on an event loop, and ForkError.
         """
@@ -67,7 +67,7 @@ class NextBlock:
         return pending
 
     def _fill(self, block: SlicedBlock) -> None:
-        """Adds transactions while there is time and gas; skips those that cannot be included."""
+        """Adds transactions while there is time and gas. Skips those that cannot be included."""
         deadline = time.monotonic() + FILL_SECONDS
         self._timer.arm(deadline, block.cancel)
         try:
@@ -82,7 +82,7 @@ class NextBlock:
             self._timer.disarm()
 
     def _add(self, block: SlicedBlock, transaction: Transaction, deadline: float) -> float:
-        """Adds a transaction. Returns the seconds spent on fetching its state (on a fork)."""
+        """Adds a transaction. On a fork, returns the seconds spent on fetching its state."""
         state, waited = self.producer.missing_state, 0.0
         for _ in range(MAX_FETCHES if state.is_remote else 0):
             try:
@@ -102,7 +102,7 @@ class NextBlock:
         return waited
 
     def _best_first(self, base_fee: int) -> Iterator[Transaction]:
-        """Yields the executable transactions by tip, those of each sender by nonce."""
+        """Yields the executable transactions by tip; those of one sender by nonce."""
         queues = [
             [by_nonce[nonce] for nonce in sorted(by_nonce, reverse=True)]
             for by_nonce in self.producer.pool.executable().values()
@@ -119,6 +119,9 @@ class NextBlock:
 
 
 def _tip(transaction: Transaction, base_fee: int) -> int:
-    """Returns the effective tip in wei per gas; negative if the base fee is not covered."""
+    """Returns the effective tip in wei per gas.
+
+    Negative if the transaction cannot pay the base fee.
+    """
     left: int = transaction.max_fee_per_gas - base_fee
     return min(left, transaction.max_priority_fee_per_gas)

@@ -80,15 +80,15 @@ class Mining(Enum):
 
 
 def is_forecast(pending: PendingBlock) -> bool:
-    """Returns whether a pending block is a forecast: on Base since Denim, all of them are."""
+    """Returns whether a pending block is a forecast. On Base since Denim, every one is."""
     return millis_part(pending.transactions) is not None
 
 
 class Node:
     """The node as the JSON-RPC server uses it. ``pending()`` is thread-safe.
 
-    ``mine`` and ``add_block`` may take milliseconds and must not run on an event loop. The same
-    holds for ``submit``, unless ``submits_at_once``.
+    ``mine`` and ``add_block`` may take milliseconds and must not run on an event loop. Neither must
+    ``submit``, unless ``submits_at_once`` is true.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class Node:
         directory: DataDirectory | None = None,
         fork: ForkHistory | None = None,
     ) -> None:
-        """``directory``: the chain's open data directory, which ``stop`` closes.
+        """Creates a node. ``directory``: the chain's open data directory, which ``stop`` closes.
 
         ``fork``: the upstream of a forked chain. ``coinbase`` (20 bytes): the fee recipient, except
-        on OP-stack chains. ``fee_cap`` and ``allows_unprotected``: see :class:`Submission`.
+        on OP Stack chains. ``fee_cap`` and ``allows_unprotected``: see :class:`Submission`.
         """
         self.chain, self.accounts, self.mining = chain, tuple(accounts), mining
         self.directory, self.trusted_setup = directory, trusted_setup
@@ -179,7 +179,7 @@ class Node:
         return PartialState(self.chain, fork, self._newest, lock=lock, metrics=metrics)
 
     def _attach_remote(self, fork: ForkHistory | None) -> LocalState:
-        """Replaces the remote-state part, when another chain starts. Returns the previous part."""
+        """Replaces the remote-state part when another chain starts. Returns the previous part."""
         before, self.remote = self.remote, self._new_remote(fork)
         self.producer.missing_state = self.remote.fetcher
         return before
@@ -192,11 +192,12 @@ class Node:
         poll_ms: int = DEFAULT_POLL_MS,
         pending_age: float = PENDING_AGE,
     ) -> None:
-        """Follows another node after ``start``: its blocks and, with ``feed_url``, its slices.
+        """Makes the node follow another node after ``start``.
 
-        If the feed is lost, the pending block stays until its newest slice is ``pending_age``
-        seconds old; 0: no limit. Submitted transactions are forwarded to the upstream. Raises
-        ValueError for a node that builds blocks, and for invalid addresses.
+        The node takes blocks from ``upstream_url`` and, with ``feed_url``, slices from the feed. If
+        the feed is lost, the pending block stays until its newest slice is ``pending_age`` seconds
+        old; 0: no limit. Submitted transactions are forwarded to the upstream. Raises ValueError
+        for a node that builds blocks, and for invalid addresses.
         """
         if self.mining is not Mining.NEVER:
             raise ValueError("a node that makes blocks cannot follow another")
@@ -214,7 +215,7 @@ class Node:
         )
 
     async def start(self) -> None:
-        """Starts building blocks or following, if this node does either."""
+        """Starts to build blocks or to follow another node, if this node does either."""
         await self.follower.start()
         self.producer.start()
         if self.trusted_setup is not None and not self.mines_at_once:
@@ -250,28 +251,28 @@ class Node:
 
     @property
     def signed_chain_id(self) -> int | None:
-        """The chain id in the signature of a legacy transaction; None before EIP-155."""
+        """The chain id that a legacy transaction must sign. None before EIP-155."""
         return self.submission.signed_chain_id
 
     @property
     def history(self) -> ForkHistory | None:
-        """The upstream that has the blocks up to the fork; None if the chain is not forked."""
+        """The upstream that has the blocks up to the fork, or None if the chain is not forked."""
         return self.remote.history
 
     @property
     def slice_cadence_ms(self) -> int | None:
-        """Milliseconds between slices; None if nothing publishes pending blocks regularly."""
+        """Milliseconds between slices. None if nothing publishes pending blocks regularly."""
         publishes = self.follower.has_slices or self.producer.makes_slices
         return self.config.slice_interval_ms if publishes else None
 
     @property
     def sync_state(self) -> SyncState | None:
-        """The progress of a follower's sync; None if it is in sync, and for other nodes."""
+        """The progress of a follower's sync. None if it is in sync, and for other nodes."""
         return self.follower.sync_state
 
     @property
     def upstream_age(self) -> float | None:
-        """Seconds since a follower last had the head of its upstream; None for other nodes."""
+        """Seconds since a follower last had the head of its upstream. None for other nodes."""
         return self.follower.upstream_age
 
     @property
@@ -286,7 +287,10 @@ class Node:
 
     @property
     def unverified(self) -> tuple[str, ...] | None:
-        """Names of pending-block values that cannot be verified; None without a pending block."""
+        """Names of pending-block values that cannot be verified.
+
+        None if there is no pending block.
+        """
         return self.follower.unverified
 
     @property
@@ -299,7 +303,10 @@ class Node:
 
     @property
     def pre_confirms(self) -> bool:
-        """Whether the sequencer pre-confirmed the pending block; False for this node's guess."""
+        """Whether the sequencer pre-confirmed the pending block.
+
+        False if this node guessed the block.
+        """
         pending = self._pending
         if pending is not None and is_forecast(pending):
             return False
@@ -341,32 +348,34 @@ class Node:
     # --- the pending block ------------------------------------------------------------------------
 
     def pending(self) -> PendingBlock | None:
-        """Returns the newest pre-confirmed block; None if there is none."""
+        """Returns the newest pre-confirmed block, or None."""
         return self._pending
 
     def next_block(self) -> PendingBlock | None:
-        """Returns the next block of a node that mines on demand; None for other nodes.
+        """Returns the next block of a node that mines on demand, or None for other nodes.
 
-        On a fork it raises StateNotKnown on an event loop, and ForkError.
+        On a fork, raises StateNotKnown on an event loop, and ForkError.
         """
         return self.development.pending()
 
     def newest_view(self) -> StateView:
         """Returns a view of the newest state, pending if possible, for `fastevm.simulate`.
 
-        The view does not change. Call again for a newer one, after each new `pending`.
+        The view does not change. For a newer view, call this method again after each new `pending`.
         """
         return pending_state(self.chain, self._pending)
 
     def _newest(self) -> tuple[Layer, Header]:
-        """Returns the newest state, and the header of the block that runs transactions on it."""
+        """Returns the newest state, and the header of the open block or, if there is none, of the
+        head.
+        """
         pending, block = self._pending, self.producer.open_block
         head = self.chain.head
         layer = self.chain.layer_of(head.hash) if pending is None else pending.layer
         return layer, head.header if block is None else block.header
 
     def publish(self, pending: PendingBlock | None, notify: bool = True) -> None:
-        """Replaces the pending block; None withdraws it.
+        """Replaces the pending block. None withdraws it.
 
         ``notify``: call the listeners, because the block has a new slice.
         """
@@ -377,9 +386,9 @@ class Node:
             self._slice_listeners.notify_withdrawn()
 
     def built(self, pending: PendingBlock) -> None:
-        """Publishes a slice of this node, after writing it to the data directory.
+        """Publishes a slice that this node built, after writing it to the data directory.
 
-        Of a forecast, only slice 0 is published, and listeners are not called.
+        If the pending block is a forecast, publishes only slice 0 and does not call listeners.
         """
         if is_forecast(pending):
             if pending.slice_index == 0:
@@ -417,7 +426,7 @@ class Node:
         self._slice_listeners.add_withdrawal(listener)
 
     def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
-        """Calls ``listener(transaction)``, on any thread, when one enters the pool."""
+        """Calls ``listener(transaction)`` on any thread whenever a transaction enters the pool."""
         self.submission.on_transaction(listener)
 
     def on_foreign_chain(self, listener: Callable[[str], None]) -> None:
@@ -430,20 +439,22 @@ class Node:
     # --- transactions and blocks ------------------------------------------------------------------
 
     def predecode(self, raws: Sequence[bytes]) -> None:
-        """Decodes transactions that will be submitted next. Decoding many together is faster."""
+        """Decodes transactions that will be submitted soon, because decoding many together is
+        faster.
+        """
         self.submission.predecode(raws)
 
     def submit(self, raw: bytes) -> bytes:
         """Checks a signed transaction and adds it to the pool. Returns its 32-byte hash.
 
         Raises TransactionDecodeError for bytes that are no transaction, and InvalidTransaction if
-        no block could include it or the pool refuses it; then nothing changes. On a follower it
-        waits for the upstream and must not run on the event loop.
+        no block could include the transaction or the pool refuses it. Nothing changes in these
+        cases. On a follower, the method waits for the upstream and must not run on the event loop.
         """
         return self.follower.submit(raw)
 
     def submit_next(self, raw: bytes) -> bytes:
-        """Submits a transaction, see `submit`, but refuses one behind a nonce gap.
+        """Works like `submit`, but refuses a transaction whose nonce leaves a gap.
 
         InvalidTransaction then has the code ``nonce_gap``, and ``want`` is the next nonce.
         """
@@ -475,8 +486,8 @@ class Node:
     def mine(self, count: int = 1, *, timestamp: int | None = None) -> list[Block]:
         """Builds and seals ``count`` blocks now and returns them.
 
-        ``timestamp``: seconds, of the first block, not below what its parent allows. Raises
-        FastevmError if this node builds no blocks.
+        ``timestamp``: the timestamp of the first block in seconds, not below what its parent
+        allows. Raises FastevmError if this node builds no blocks.
         """
         return self.development.required().producer.mine(count, timestamp=timestamp)
 

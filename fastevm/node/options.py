@@ -191,7 +191,7 @@ def _add_following(group: argparse._ArgumentGroup) -> None:
 def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any]:
     """Returns keyword arguments of ``dev_node`` and ``genesis_node`` for these options.
 
-    ``mining``: the default if no option sets it. Raises ValueError or OSError for options that
+    ``mining``: the value to use if no option sets it. Raises ValueError or OSError for options that
     contradict each other or are unusable.
     """
     if arguments.follow and not arguments.fork_url:
@@ -224,7 +224,7 @@ def default_states(arguments: argparse.Namespace) -> int:
 
 
 def op_fork_of(arguments: argparse.Namespace) -> str | None:
-    """Returns the OP-stack or Base fork of the development chain; None for an Ethereum chain."""
+    """Returns the OP Stack or Base fork of the development chain, or None for an Ethereum chain."""
     if arguments.base:
         return arguments.base_fork or op_stack.DEFAULT_BASE_FORK
     return (arguments.op_fork or op_stack.DEFAULT_OP_FORK) if arguments.op else None
@@ -252,9 +252,10 @@ def abandon_chain(arguments: argparse.Namespace) -> None:
 def genesis_time(
     arguments: argparse.Namespace, directory: DataDirectory | None = None
 ) -> int | None:
-    """Returns the timestamp in seconds of the development chain's genesis.
+    """Returns the timestamp of the development chain's genesis in seconds.
 
-    None: use the stored genesis, or the upstream's.
+    The timestamp comes from the option or, for a new chain that follows an upstream, from the
+    upstream. None if neither determines it.
     """
     known = directory is not None and directory.genesis is not None
     if arguments.upstream_url and arguments.genesis_time is None and not known:

@@ -42,7 +42,7 @@ SETTLED = ("latest", "safe", "finalized")
 
 
 class RefusedTransactionError(ValidationError, UtilsValidationError):  # type: ignore[misc]
-    """An invalid transaction; subclass of both eth-tester's and py-evm's exception."""
+    """An invalid transaction. Subclass of the exceptions of both eth-tester and py-evm."""
 
 
 class UnknownTypeError(ValidationError):  # type: ignore[misc]
@@ -50,12 +50,12 @@ class UnknownTypeError(ValidationError):  # type: ignore[misc]
 
 
 def keys_of_numbers(count: int | None) -> tuple[bytes, ...]:
-    """Returns the private keys 1, 2, 3 ..., as in eth-tester."""
+    """Returns the private keys 1, 2, 3 ..., which eth-tester uses by default."""
     return tuple(number.to_bytes(32, "big") for number in range(1, (count or 10) + 1))
 
 
 def error_of(name: str, fallback: type[Exception]) -> type[Exception]:
-    """Returns an exception of an optional library, which eth-tester raises if installed."""
+    """Returns an exception class of an optional library, or ``fallback`` if it is not installed."""
     module, _, member = name.rpartition(".")
     try:
         return getattr(import_module(module), member)  # type: ignore[no-any-return]
@@ -64,11 +64,11 @@ def error_of(name: str, fallback: type[Exception]) -> type[Exception]:
 
 
 class Backend(BaseChainBackend):  # type: ignore[misc]
-    """The backend of ``EthereumTester``: a chain in memory that mines blocks on demand.
+    """A backend of ``EthereumTester``: a chain in memory that mines blocks on demand.
 
     ``genesis_parameters``: fields of the genesis header, with the names of `Header`;
     ``genesis_state``: accounts by 20-byte address (balance, nonce, code, storage), with as many
-    accounts as keys; ``mnemonic``, ``hd_path``: source of the keys; ``fork``: the rules.
+    accounts as keys; ``mnemonic``, ``hd_path``: derive the keys; ``fork``: the rules.
     """
 
     def __init__(
@@ -107,12 +107,17 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         self.chain.go_back(snapshot)
 
     def time_travel(self, to_timestamp: int) -> int:
-        """Mines a block one second before the timestamp (seconds), so that the next one has it."""
+        """Mines a block one second before the timestamp (seconds), so that the next block has
+        it.
+        """
         self.chain.mine(timestamp=to_timestamp - 1)
         return to_timestamp
 
     def mine_blocks(self, num_blocks: int = 1, coinbase: bytes = ZERO_ADDRESS) -> tuple[bytes, ...]:
-        """Mines blocks, the first with the pending transactions; returns their hashes."""
+        """Mines blocks. The first contains the pending transactions.
+
+        Returns the hashes of the blocks.
+        """
         return tuple(self.chain.mine(coinbase) for _ in range(num_blocks))
 
     def apply_withdrawals(self, withdrawals_list: Iterable[Mapping[str, Any]]) -> None:
@@ -210,7 +215,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         newest_block: Any = "latest",
         reward_percentiles: Sequence[int] = (),
     ) -> dict[str, Any]:
-        """Returns base fees and gas used of preceding blocks, newest first, without rewards."""
+        """Returns the base fees and gas used of preceding blocks, newest first, without rewards."""
         if isinstance(block_count, int) and not 1 <= block_count <= MOST_FEE_BLOCKS:
             raise ValidationError("block_count must be between 1 and 1024")
         newest = self._block("latest" if newest_block == "pending" else newest_block).header.number
@@ -260,7 +265,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
             return self.chain.add(transaction)
 
     def send_transaction(self, transaction: Mapping[str, Any]) -> bytes:
-        """Signs and executes a transaction of a known account; returns its hash."""
+        """Signs and executes a transaction of a known account. Returns its hash."""
         key = self.keys.get(transaction["from"])
         if key is None:
             raise ValidationError("the transaction's `from` is not an account with a known key")
@@ -270,11 +275,11 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
     def send_signed_transaction(
         self, transaction: Mapping[str, Any], block_number: Any = "latest"
     ) -> bytes:
-        """Executes a signed transaction; returns its hash. Raises ValidationError."""
+        """Executes a signed transaction. Returns its hash. Raises ValidationError."""
         return self._add(Transaction.decode(self._built(transaction, block_number).raw))
 
     def send_raw_transaction(self, raw_transaction: bytes) -> bytes:
-        """Executes a raw signed transaction; returns its hash. Raises ValidationError."""
+        """Executes a raw signed transaction. Returns its hash. Raises ValidationError."""
         raw = bytes(raw_transaction)
         try:
             transaction, _ = decode_pooled(raw)
@@ -290,7 +295,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
     # --- calls ---
 
     def _offered(self, transaction: Mapping[str, Any], block_number: Any) -> dict[str, Any]:
-        """Returns the fees of a call, which may be below the base fee, as in py-evm."""
+        """Returns the fees that a call offers. As in py-evm, they may be below the base fee."""
         fields = {name: transaction[name] for name in ("gas_price", *FEES) if name in transaction}
         if FEES[1] in fields and FEES[0] not in fields:
             return {}
@@ -315,7 +320,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
     def call(self, transaction: Mapping[str, Any], block_number: Any = "latest") -> bytes:
         """Returns the output of a call after a block. Raises TransactionFailed with the reason.
 
-        Raises ValidationError for a call that breaks a rule, such as one that cannot be paid.
+        Raises ValidationError if the call breaks a rule, for example if the sender cannot pay.
         """
         request = self._request(transaction, block_number)
         with refused_transactions():
@@ -336,7 +341,9 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
 
 @contextmanager
 def refused_transactions() -> Iterator[None]:
-    """Converts the exceptions of refused transactions and calls to eth-tester's."""
+    """A context that converts exceptions of refused transactions and calls to those of
+    eth-tester.
+    """
     try:
         yield
     except (InvalidTransaction, SimulationError) as error:
@@ -344,7 +351,7 @@ def refused_transactions() -> Iterator[None]:
 
 
 def authorizations_of(transaction: Mapping[str, Any]) -> tuple[Authorization, ...] | None:
-    """Returns the authorizations of a transaction of eth-tester; None if it has no list."""
+    """Returns the authorizations of a transaction of eth-tester, or None if it has no list."""
     listed = transaction.get("authorization_list")
     if listed is None:
         return None
@@ -352,7 +359,10 @@ def authorizations_of(transaction: Mapping[str, Any]) -> tuple[Authorization, ..
 
 
 def failure_of(result: CallResult) -> TransactionFailed:
-    """Returns the exception for a failed call, with the text of ``Error(string)`` or the output."""
+    """Returns the exception for a failed call.
+
+    Its text is that of ``Error(string)``, or the output.
+    """
     words = str(result.error)
     if result.output.startswith(ERROR_STRING):
         words = words.removeprefix("execution reverted: ")
@@ -362,7 +372,7 @@ def failure_of(result: CallResult) -> TransactionFailed:
 
 
 def keys_of(mnemonic: str, count: int | None, hd_path: str | None) -> tuple[bytes, ...]:
-    """Returns private keys derived from a mnemonic, as in eth-tester."""
+    """Returns the private keys derived from a mnemonic in the way of eth-tester."""
     wallet = import_module("eth_account.hdaccount")
     seed = wallet.seed_from_mnemonic(mnemonic, "")
     path = hd_path or "m/44'/60'/0'"

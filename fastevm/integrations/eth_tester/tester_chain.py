@@ -122,7 +122,7 @@ class TesterChain:
         timestamp: int | None = None,
         withdrawals: Iterable[Withdrawal] = (),
     ) -> bytes:
-        """Seals the open block and opens the next; returns the hash."""
+        """Seals the open block and opens the next one. Returns the hash of the sealed block."""
         withdrawals = tuple(withdrawals)
         if coinbase != ZERO_ADDRESS or timestamp is not None or withdrawals:
             self._begin_again(coinbase, timestamp, withdrawals)
@@ -142,7 +142,10 @@ class TesterChain:
         self.builder.add_all(transactions)
 
     def go_back(self, block_hash: bytes) -> None:
-        """Removes all blocks after this block, and the open block. Raises KeyError if unknown."""
+        """Removes all blocks after a block, and the open block.
+
+        Raises KeyError for an unknown hash.
+        """
         last = self.numbers[block_hash]
         for mined in self.blocks[last + 1 :]:
             del self.numbers[mined.block.hash]
@@ -156,7 +159,7 @@ class TesterChain:
 
     @property
     def pending(self) -> Mined:
-        """Returns the open block, sealed with its transactions so far."""
+        """Returns the open block as if it were sealed with its transactions so far."""
         builder = self.builder
         header = replace(builder.header, gas_used=builder.gas_used, logs_bloom=builder.logs_bloom)
         block = Block(header, builder.transactions, withdrawals=builder.withdrawals)

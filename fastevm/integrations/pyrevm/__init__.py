@@ -1,7 +1,7 @@
 """A drop-in replacement for pyrevm on ``fastevm.EVM``: programs change only the import.
 
-Differences from pyrevm 0.3: each message is its own transaction for access lists and original
-values, so nothing is warm from the previous message. An unknown fork raises UnknownForkError.
+Differences from pyrevm 0.3: for access lists and original values, each message is a separate
+transaction, so nothing is warm from the previous message. An unknown fork raises UnknownForkError.
 """
 
 from fastevm.core.execution.block.fees import fake_exponential

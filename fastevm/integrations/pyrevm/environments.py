@@ -20,7 +20,7 @@ BLOB_FEE_FRACTION: Final = int(schedule_for("cancun").parameters["blob_base_fee_
 
 
 def unsigned(value: int, bits: int = 256) -> int:
-    """Returns the number. Raises OverflowError if it does not fit."""
+    """Returns the number. Raises OverflowError if it is negative or too large."""
     if value >> bits:
         raise OverflowError(f"{value} does not fit {bits} unsigned bits")
     return value
@@ -52,7 +52,7 @@ def blob_gas_price(excess_blob_gas: int) -> int:
 
 
 class CfgEnv(Struct):
-    """Chain id and code size limit (None: the fork's)."""
+    """The chain id and the code size limit (None: the limit of the fork)."""
 
     chain_id: int | None = None
     limit_contract_code_size: int | None = None
@@ -95,7 +95,7 @@ class BlockEnv(Struct):
 
 
 class TxEnv(Struct):
-    """The transaction environment, and the rules for messages."""
+    """The transaction environment, with the rules for messages."""
 
     caller: str | None = None
     gas_limit: int | None = None
@@ -128,7 +128,7 @@ class TxEnv(Struct):
 
 
 class Env:
-    """Chain, block and transaction; attributes return copies."""
+    """The chain, block and transaction environment. Attributes return copies."""
 
     __slots__ = ("_block", "_cfg", "_tx")
 

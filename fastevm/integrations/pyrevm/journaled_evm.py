@@ -71,7 +71,7 @@ class EVM(Messages):
 
     @property
     def env(self) -> Env:
-        """A copy of chain, block and transaction environment."""
+        """A copy of the chain, block and transaction environment."""
         tx = self._tx if self._last is None else replace(self._tx, **self._last.tx)
         block = self._block
         if self._has_run:
@@ -101,12 +101,12 @@ class EVM(Messages):
         self._block, self._has_run = block, False
 
     def set_tx_env(self, tx: TxEnv) -> None:
-        """Sets the transaction environment; a message overrides its own fields."""
+        """Sets the transaction environment. A message overrides its own fields."""
         self._tx = replace(tx)
         self._is_bare = tx_is_bare(self._tx)
 
     def block_hash(self, number: int) -> bytes:
-        """Returns the hash of a block; a placeholder if there is no remote node."""
+        """Returns the hash of a block, or a placeholder if there is no remote node."""
         if self._source is None:
             return block_hash_of(unsigned(number))
         block = self._source.request("eth_getBlockByNumber", [hex(unsigned(number)), False])
@@ -115,7 +115,7 @@ class EVM(Messages):
     # --- accounts ---
 
     def basic(self, address: str) -> AccountInfo:
-        """Returns balance, nonce and code."""
+        """Returns the account's balance, nonce and code."""
         key = self._touch(address)
         state = self._evm.state
         code = state.code(key)
@@ -123,7 +123,7 @@ class EVM(Messages):
         return AccountInfo(state.balance(key), state.nonce(key), code_hash, code or b"\0")
 
     def get_code(self, address: str) -> bytes | None:
-        """Returns the code; None if there is none."""
+        """Returns the code, or None if there is none."""
         return self._evm.state.code(self._touch(address)) or None
 
     def get_balance(self, address: str) -> int:
@@ -139,12 +139,12 @@ class EVM(Messages):
         return self._evm.storage(self._touch(address), unsigned(index))
 
     def insert_account_info(self, address: str, info: AccountInfo) -> None:
-        """Sets balance, nonce and code of an account; does not change its storage."""
+        """Sets balance, nonce and code of an account. Does not change its storage."""
         fields = {"balance": info.balance, "nonce": info.nonce, "code": info.code or b""}
         self._evm.state = self._evm.state.with_accounts({address_bytes(address): fields})
 
     def insert_account_storage(self, address: str, index: int, value: int) -> int:
-        """Sets a slot. Returns its old value; 0 if the account has not been used yet."""
+        """Sets a slot. Returns its old value, or 0 if the account has not been used yet."""
         is_known = address_bytes(address) in self._keys.values()
         before = self.storage(address, index) if is_known else 0
         self._evm.set_storage(self._touch(address), unsigned(index), unsigned(value))
@@ -178,9 +178,10 @@ class EVM(Messages):
         return checkpoint
 
     def revert(self, checkpoint: JournalCheckpoint) -> None:
-        """Reverts to a checkpoint; deletes it and all later checkpoints.
+        """Reverts to a checkpoint. Deletes that checkpoint and all later ones.
 
-        Raises OverflowError if there are none, KeyError if this checkpoint was deleted.
+        Raises OverflowError if there are no checkpoints, and KeyError if this checkpoint was
+        deleted.
         """
         if not self._checkpoints:
             raise OverflowError("No checkpoint to revert to")
@@ -193,7 +194,7 @@ class EVM(Messages):
             del self._checkpoints[later]
 
     def commit(self) -> None:
-        """Deletes the newest checkpoint and keeps later changes."""
+        """Deletes the newest checkpoint and keeps the changes after it."""
         if self._checkpoints:
             self._checkpoints.popitem()
 
@@ -221,7 +222,7 @@ class EVM(Messages):
 
     @property
     def result(self) -> ExecutionResult | None:
-        """The outcome of the last message; None before the first and after a rejected message."""
+        """The outcome of the last message. None before the first and after a rejected message."""
         return None if self._last is None else self._last.result()
 
     def __repr__(self) -> str:
@@ -229,7 +230,7 @@ class EVM(Messages):
 
 
 def tx_is_bare(tx: TxEnv) -> bool:
-    """Whether a transaction sets nothing besides the fields of its message."""
+    """Returns whether a transaction sets only the fields of its message."""
     terms = (tx.chain_id, tx.nonce, tx.max_fee_per_blob_gas)
     return not (
         tx.access_list or tx.blob_hashes or tx.gas_priority_fee

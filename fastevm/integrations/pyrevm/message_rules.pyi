@@ -1,4 +1,4 @@
-"""The checks that pyrevm applies to a message before execution, and its charges."""
+"""The checks and charges that pyrevm applies to a message before its execution."""
 
 from fastevm.core.spec.schedule import ForkSchedule
 

@@ -1,4 +1,4 @@
-"""Results, accounts and checkpoints, with pyrevm's interface."""
+"""Results, accounts and checkpoints with pyrevm's interface."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CALL: Final = 0xF1
 
 
 def halt_reason(error: str, opcode: int) -> str:
-    """Returns revm's name of a halt; ``opcode``: the byte that halted."""
+    """Returns revm's name of a halt. ``opcode``: the byte of the opcode that halted."""
     if error == "invalid opcode":
         if opcode == INVALID:
             return "InvalidFEOpcode"
@@ -48,7 +48,7 @@ def halt_reason(error: str, opcode: int) -> str:
 
 
 class Log:
-    """One log: ``address`` with its checksum, ``topics`` as hex, ``data``: (topics, data)."""
+    """A log: ``address`` with its checksum, ``topics`` as hex, ``data`` as (topics, data)."""
 
     __slots__ = ("_log",)
 

@@ -1,4 +1,4 @@
-"""Imports the upstream's canonical chain: new blocks, reorganisations, another genesis."""
+"""Imports the upstream's canonical chain: new blocks, reorganisations and a new genesis."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SYNCING_BLOCKS = 3  # lag in blocks from which on the node reports syncing
 
 
 class ForeignChain(UpstreamError):
-    """The upstream's chain shares no block with this chain, or none whose state is stored."""
+    """The upstream's chain shares no block with this chain, or no block whose state is stored."""
 
 
 class SyncState(NamedTuple):
@@ -45,10 +45,10 @@ class SyncState(NamedTuple):
 class BlockImport:
     """Fetches blocks from the upstream and imports them.
 
-    ``add_block`` verifies and stores a block. ``lock`` guards additions to the chain. Both are used
-    in worker threads. ``jump(block)`` restarts the chain at the upstream's head when the states in
-    between are no longer available; None if this node has complete states. An upstream whose head
-    is an older block of this chain counts as lagging for ``lag_seconds``.
+    ``add_block`` verifies and stores a block. ``lock`` guards additions to the chain. Worker
+    threads use both. ``jump(block)`` restarts the chain at the upstream's head if the states in
+    between are no longer available. It is None if this node has complete states. An upstream whose
+    head is an older block of this chain counts as lagging for ``lag_seconds``.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class BlockImport:
 
     @property
     def sync_state(self) -> SyncState | None:
-        """The progress of the sync; None if the node is in sync."""
+        """The progress of the sync, or None if the node is in sync."""
         starting = self._starting
         if starting is None:
             return None
@@ -98,8 +98,8 @@ class BlockImport:
     async def follow_head(self) -> bool:
         """Imports the upstream's head and the blocks before it, at most one branch per call.
 
-        Returns False if the upstream seems to lag: for less than ``lag_seconds``, its head has been
-        an older block of this chain.
+        Returns False if the upstream seems to lag. It does if its head is an older block of this
+        chain, and has been for less than ``lag_seconds``.
         """
         number, block_hash = await self._head()
         self.metrics.set("upstream_head_number", number)
@@ -135,7 +135,9 @@ class BlockImport:
         return number, block_hash
 
     def _lags(self, number: int, block_hash: bytes) -> bool:
-        """Returns whether the upstream's head is an older block, for less than `lag_seconds`."""
+        """Returns whether the upstream's head has been an older block for less than
+        `lag_seconds`.
+        """
         ours = self.chain.head.number
         if number >= ours or self.chain.canonical_hash(number) != block_hash:
             self._lags_since = None
@@ -169,7 +171,10 @@ class BlockImport:
             await asyncio.to_thread(self._set_head, block_hash)
 
     async def _add_from(self, first: int, last: int) -> bool:
-        """Imports the upstream's blocks ``first`` to ``last``. False if one has no parent."""
+        """Imports the upstream's blocks ``first`` to ``last``.
+
+        Returns False if one has no parent.
+        """
         while first <= last:
             end = min(last, first + FETCH_AHEAD - 1)
             for block in await asyncio.gather(*map(self._fetch, range(first, end + 1))):
@@ -198,7 +203,7 @@ class BlockImport:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Cancels the execution of the current block, and of later ones until `start`."""
+        """Cancels the execution of the current block and of all blocks until `start`."""
         self._is_stopped = True
         self._deadline.cancel()
 

@@ -31,7 +31,7 @@ UNKNOWN_WITHOUT_CONSENSUS = ("prev_randao", "parent_beacon_block_root")
 
 
 class Divergence(FastevmError):
-    """Raised if a feed's message breaks a rule, or if its execution gives another result."""
+    """A message of a feed breaks a rule, or its execution gives another result."""
 
 
 def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
@@ -52,7 +52,7 @@ def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
 
 
 def announced_header(draft: Header, transactions_root: bytes, message: FeedSlice) -> Header:
-    """Returns the header of the block so far according to a message, without executing it.
+    """Returns the header that a message describes for the block so far, without executing it.
 
     ``draft``: see `draft_of`. ``transactions_root``: 32 bytes, over all transactions so far. If the
     message has a block hash, it must be the hash of this header.
@@ -102,11 +102,11 @@ def check_attributes(
     schedule: ForkSchedule,
     parent_schedule: ForkSchedule,
 ) -> None:
-    """Raises Divergence unless a block with deposits begins with the L1 attributes.
+    """Raises Divergence if a block with deposits does not begin with the L1 attributes.
 
     In the first block of a fork, the attributes still have the form of the previous fork,
-    ``parent_schedule``. The source hash must follow from the attributes. The values of the
-    attributes are not checked, because this node does not read L1.
+    ``parent_schedule``. The source hash must match the attributes. The values of the attributes are
+    not checked, because this node does not read L1.
     """
     if not schedule.parameters["has_deposits"]:
         return
@@ -125,8 +125,8 @@ def check_attributes(
 def check_gas(transaction: Transaction, left: int) -> None:
     """Raises Divergence if a transaction's gas limit exceeds the ``left`` gas of its block.
 
-    Deposits count like other transactions; only system transactions (before Regolith) do not.
-    Without this check a deposit of 2^62 gas could run forever.
+    Deposits count like other transactions; only system transactions (before Regolith) do not count.
+    Without this check, a deposit with a gas limit of 2^62 could run forever.
     """
     if transaction.gas_limit > left and not transaction.is_system:
         limit = transaction.gas_limit
@@ -134,7 +134,9 @@ def check_gas(transaction: Transaction, left: int) -> None:
 
 
 def with_withdrawals(pending: PendingBlock, message: FeedSlice) -> PendingBlock:
-    """Returns the pending block with the withdrawals root of the message, if it has one."""
+    """Returns the pending block with the withdrawals root of the message, if the message has
+    one.
+    """
     if message.withdrawals_root == ZERO_HASH or pending.header.withdrawals_root is None:
         return pending
     header = replace(pending.header, withdrawals_root=message.withdrawals_root)
@@ -144,8 +146,9 @@ def with_withdrawals(pending: PendingBlock, message: FeedSlice) -> PendingBlock:
 def check_outcome(pending: PendingBlock, message: FeedSlice, schedule: ForkSchedule) -> None:
     """Raises Divergence if the execution of a slice gave another result than announced.
 
-    Compares gas, receipts root, bloom and (if present) blob gas; state root and withdrawals root
-    only if they are not zero. ``pending`` must have the message's withdrawals root.
+    Compares gas, receipts root, bloom and, if present, blob gas. Compares state root and
+    withdrawals root only if they are not zero. ``pending`` must have the message's withdrawals
+    root.
     """
     header, layer = pending.header, pending.layer
     named: list[tuple[str, bytes | int | None, bytes | int | None]] = [
@@ -171,7 +174,9 @@ def check_outcome(pending: PendingBlock, message: FeedSlice, schedule: ForkSched
 
 
 def unverified(message: FeedSlice, schedule: ForkSchedule) -> tuple[str, ...]:
-    """Returns names of values in a message (or missing from it) that this node cannot check."""
+    """Returns the names of values that this node cannot check in a message, or that the message
+    lacks.
+    """
     rules = schedule.parameters
     deposits = bool(rules["has_deposits"])
     found = [*(UNKNOWN_WITHOUT_L1 if deposits else UNKNOWN_WITHOUT_CONSENSUS), SIGNATURE]

@@ -1,7 +1,7 @@
-"""Executes the slices of a feed above the canonical head: the follower's pending block.
+"""Executes the slices of a feed above the canonical head. The result is the pending block.
 
-A gap, an unexpected block or a different result withdraws the pending block. Then ``pending`` reads
-``latest`` until the feed starts a block that fits.
+After a gap, an unexpected block or a different result, the pending block is withdrawn. Then
+``pending`` reads ``latest`` until the feed starts a block that fits.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Publish = Callable[[PendingBlock | None, bool], None]
 
 
 class _FollowedBlock(Struct):
-    """A pending block and its messages."""
+    """A pending block and the messages that it consists of."""
 
     base: FeedBase
     ancestors: list[bytes]
@@ -85,8 +85,9 @@ class _SliceLimit:
 class FeedFollower:
     """Keeps the pending blocks of a feed consistent with a chain.
 
-    Calls ``publish(pending, notify)`` with each new pending block, or with None. ``notify`` is
-    False if the block only moved to another parent. ``lock`` guards additions to the chain.
+    Calls ``publish(pending, notify)`` with each new pending block, or with None to withdraw it.
+    ``notify`` is False if the pending block only moved to another parent. ``lock`` guards additions
+    to the chain.
     """
 
     def __init__(
@@ -106,23 +107,26 @@ class FeedFollower:
 
     @property
     def latest(self) -> FeedSlice | None:
-        """The last accepted message; None if there is no pending state."""
+        """The last accepted message, or None if there is no pending state."""
         return self._blocks[-1].messages[-1] if self._blocks else None
 
     @property
     def age(self) -> float:
-        """Seconds since a message last became pending state, or since the start."""
+        """The seconds since a message last became pending state, or since the start."""
         return time.monotonic() - self._accepted_at
 
     @property
     def unverified(self) -> tuple[str, ...] | None:
-        """Names of pending-block values that cannot be checked; None without a pending block."""
+        """Names of pending-block values that cannot be verified.
+
+        None if there is no pending block.
+        """
         # copied in one step, because the lock may be held for a whole slice
         newest = self._blocks[-1:]
         return unverified(newest[0].messages[-1], newest[0].sliced.schedule) if newest else None
 
     def receive(self, message: FeedSlice) -> Verdict:
-        """Processes the next message of the feed, unless the feed rests after a slow slice."""
+        """Processes the next message of the feed, unless the feed pauses after a slow slice."""
         if time.monotonic() < self._rests_until:
             self.metrics.count("feed_ignored_total")
             return Verdict.RESTING
@@ -154,11 +158,13 @@ class FeedFollower:
         self._deadline = Deadline()
 
     def stop(self) -> None:
-        """Cancels the execution of the current slice, and of later ones until `start`."""
+        """Cancels the execution of the current slice and of all slices until `start`."""
         self._deadline.cancel()
 
     def interrupted(self) -> None:
-        """Drops early messages, because the next message may not follow them."""
+        """Drops early messages after an interruption, because the next message may not follow
+        them.
+        """
         with self.lock:
             self._early.clear()
 
@@ -175,7 +181,10 @@ class FeedFollower:
     # --- slices -----------------------------------------------------------------------------------
 
     def _process(self, message: FeedSlice) -> None:
-        """Executes a message whose parent is known; keeps it if its parent may still arrive."""
+        """Executes a message whose parent is known.
+
+        Keeps a message whose parent may still arrive.
+        """
         head = self.chain.head
         if message.block_number <= head.number:
             self.metrics.count("feed_stale_total")
@@ -301,7 +310,7 @@ class FeedFollower:
         return pending
 
     def _add(self, sliced: SlicedBlock, transaction: Transaction) -> None:
-        """Executes a transaction; fetches missing state first."""
+        """Executes a transaction. Fetches missing state first."""
         while True:
             try:
                 sliced.add(transaction)
@@ -357,7 +366,7 @@ class FeedFollower:
             self.metrics.count("reconcile_rebased_total")
 
     def _drain(self) -> None:
-        """Executes the early messages of the child of the head."""
+        """Executes the early messages of the block after the head."""
         if self._blocks:
             return
         for message in self._early.take(self.chain.head.number + 1):

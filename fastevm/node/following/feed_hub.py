@@ -26,7 +26,9 @@ class SlowReader(Exception):
 
 
 class FeedFaults(Struct):
-    """Fault injection for tests of followers: how many next messages to drop, reorder or change."""
+    """Injects faults to test followers: how many of the next messages to drop, reorder or
+    change.
+    """
 
     drop: int = 0
     duplicate: int = 0
@@ -35,7 +37,7 @@ class FeedFaults(Struct):
     _held: list[str] = field(default_factory=list)
 
     def apply(self, message: str, metrics: MetricsRegistry) -> list[tuple[float, str]]:
-        """Returns the texts to send in place of this message, each with a delay in seconds."""
+        """Returns the texts to send in place of a message, each with a delay in seconds."""
         if self.drop:
             self.drop -= 1
             metrics.count(FAULTS.format("drop"))
@@ -58,7 +60,10 @@ class FeedFaults(Struct):
 
 
 class FeedFrame:
-    """A message as UTF-8 text and, compressed on first use, as Brotli. All readers share it."""
+    """A message as UTF-8 text, which is compressed with Brotli on first use.
+
+    All readers share it.
+    """
 
     __slots__ = ("_packing", "text")
 
@@ -80,7 +85,7 @@ class FeedFrame:
 class FeedHub:
     """The feed of a node. ``publish`` runs on the builder's thread, everything else on the loop.
 
-    ``form``: format of its messages. ``always_packed``: send Brotli to every reader, as the
+    ``form``: the format of the messages. ``always_packed``: send Brotli to every reader, as the
     proxies of public feeds do.
     """
 
@@ -121,7 +126,7 @@ class FeedHub:
                 return
 
     def open(self, address: str, *, limit: int, address_limit: int) -> "FeedReader":
-        """Returns a new reader for ``address``; end it with FeedReader.close.
+        """Returns a new reader for ``address``. The caller must end it with FeedReader.close.
 
         Raises ConnectionRefusedError beyond ``limit`` readers, or ``address_limit`` per address.
         """
@@ -160,7 +165,7 @@ class FeedReader:
         self._lost = False
 
     def offer(self, frame: FeedFrame) -> None:
-        """Queues a message; a full queue disconnects the reader."""
+        """Queues a message. A full queue disconnects the reader."""
         if len(self._queue) >= QUEUE_MESSAGES or self._bytes > QUEUE_BYTES:
             self._lost = True
             self._queue.clear()
@@ -173,7 +178,7 @@ class FeedReader:
         self._arrived.set()
 
     async def frames(self) -> AsyncIterator[FeedFrame]:
-        """Yields the messages in order. Raises SlowReader if some were lost."""
+        """Yields the messages in order. Raises SlowReader if messages were lost."""
         while True:
             await self._arrived.wait()
             self._arrived.clear()

@@ -14,7 +14,7 @@ TRANSACTION_SIZE = 64  # bytes of memory of a transaction, besides its own
 
 
 class Verdict(Enum):
-    """The relation of a message to the last accepted one. The values are labels of a metric."""
+    """The relation of a message to the last accepted message. The values are labels of a metric."""
 
     NEXT = "next"
     FIRST = "first"
@@ -52,7 +52,7 @@ def classify(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
 
 
 def is_copy(feed_slice: FeedSlice, other: FeedSlice) -> bool:
-    """Returns whether two messages are equal, apart from the predecessor that they name."""
+    """Returns whether two messages are equal, except for the predecessor that they name."""
     return feed_slice == other or replace(feed_slice, previous_id=other.previous_id) == other
 
 
@@ -63,9 +63,9 @@ def size_of(message: FeedSlice) -> int:
 
 
 class EarlySlices:
-    """Messages whose parent block is not known yet; for each block, from index 0 without gaps.
+    """Messages whose parent block is not known yet. Each block has them from index 0 without gaps.
 
-    They use at most ``EARLY_SIZE`` bytes of memory.
+    The messages use at most ``EARLY_SIZE`` bytes of memory.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class EarlySlices:
         return sum(map(len, self._blocks.values()))
 
     def keep(self, new: FeedSlice, head: int) -> bool:
-        """Keeps a message until its parent arrives. Returns False if it may not be kept.
+        """Keeps a message until its parent arrives. Returns False if the message must not be kept.
 
         ``head``: the number of the canonical head.
         """
@@ -99,7 +99,7 @@ class EarlySlices:
         return True
 
     def take(self, number: int) -> Iterator[FeedSlice]:
-        """Removes and returns the messages of a block in order; drops those of lower blocks."""
+        """Removes and returns the messages of a block in order. Drops those of lower blocks."""
         found = self._blocks.pop(number, [])
         for old in [known for known in self._blocks if known < number]:
             del self._blocks[old]

@@ -1,4 +1,4 @@
-"""The follower part of a node: its canonical blocks and slices come from another node."""
+"""The follower part of a node, which takes canonical blocks and slices from another node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ REFUSALS = {
 
 
 class NoFollower:
-    """The follower part of a node that follows no other node: it keeps submitted transactions."""
+    """The follower part of a node that follows no other node.
+
+    Its pool keeps submitted transactions.
+    """
 
     forwards = False  # whether submitted transactions go to another node
 
@@ -50,12 +53,12 @@ class NoFollower:
 
     @property
     def sync_state(self) -> SyncState | None:
-        """The progress of the sync; None if the node is in sync or does not follow."""
+        """The progress of the sync, or None if the node is in sync or does not follow."""
         return None
 
     @property
     def upstream_age(self) -> float | None:
-        """Seconds since this node last had its upstream's head; None without an upstream."""
+        """Seconds since this node last had its upstream's head. None without an upstream."""
         return None
 
     @property
@@ -65,7 +68,10 @@ class NoFollower:
 
     @property
     def unverified(self) -> tuple[str, ...] | None:
-        """Names of pending-block values that cannot be verified; None without a pending block."""
+        """Names of pending-block values that cannot be verified.
+
+        None if there is no pending block.
+        """
         return None
 
     def on_foreign_chain(self, listener: Callable[[str], None]) -> None:
@@ -80,7 +86,7 @@ class NoFollower:
         return self.submission.submit_signed(raw, sender)
 
     def begin_to_forward(self, raw: bytes) -> Future[bytes]:
-        """Sends a transaction to the upstream. Raises FastevmError without an upstream."""
+        """Starts to send a transaction to the upstream. Raises FastevmError without an upstream."""
         raise FastevmError("this node follows no other node")
 
     def metrics(self) -> Mapping[str, float]:
@@ -99,8 +105,8 @@ class Follower(NoFollower):
 
     Forwards submitted transactions to the upstream. ``add_block`` imports a canonical block.
     ``publish(pending, notify)`` receives each pending block of the feed. Without a feed,
-    ``publish_guess(pending)`` receives the blocks built here. For other arguments see
-    `Node.follow`.
+    ``publish_guess(pending)`` receives the pending blocks that this node builds. For other
+    arguments see `Node.follow`.
     """
 
     forwards = True
@@ -146,8 +152,8 @@ class Follower(NoFollower):
     def has_slices(self) -> bool:
         """Whether there is a feed with transactions.
 
-        A feed is assumed to have them until it sends only headers. Feeds send no slices if blocks
-        replace slices (Base, Denim).
+        A feed is assumed to have transactions until it sends only headers. Feeds send no slices if
+        blocks replace slices (Base, Denim).
         """
         return self.sync.has_slices and not self.submission.chain.has_base_time
 
@@ -158,7 +164,7 @@ class Follower(NoFollower):
 
     @property
     def sync_state(self) -> SyncState | None:
-        """The progress of the sync; None if the node is in sync."""
+        """The progress of the sync, or None if the node is in sync."""
         return self.sync.block_import.sync_state
 
     @property
@@ -173,7 +179,10 @@ class Follower(NoFollower):
 
     @property
     def unverified(self) -> tuple[str, ...] | None:
-        """Names of pending-block values that cannot be verified; None without a pending block."""
+        """Names of pending-block values that cannot be verified.
+
+        None if there is no pending block.
+        """
         return self.sync.follower.unverified
 
     def on_foreign_chain(self, listener: Callable[[str], None]) -> None:
@@ -183,7 +192,7 @@ class Follower(NoFollower):
     # --- submitted transactions -------------------------------------------------------------------
 
     def submit(self, raw: bytes) -> bytes:
-        """Forwards a transaction and waits for the upstream. Not for the event loop."""
+        """Forwards a transaction and waits for the upstream. Must not run on the event loop."""
         return self.begin_to_forward(raw).result()
 
     def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
@@ -203,7 +212,10 @@ class Follower(NoFollower):
             raise
 
     async def _forward(self, raw: bytes, transaction: Transaction) -> bytes:
-        """Sends a transaction to the upstream. If it refuses, removes it from the pool."""
+        """Sends a transaction to the upstream.
+
+        If the upstream refuses it, removes it from the pool.
+        """
         pool = self.submission.pool
         try:
             await self.sync.forward(raw)
@@ -220,7 +232,9 @@ class Follower(NoFollower):
     # --- start and stop ---------------------------------------------------------------------------
 
     def metrics(self) -> Mapping[str, float]:
-        """Returns the ages of upstream and feed in seconds, and what cannot be verified."""
+        """Returns the ages of upstream and feed in seconds, and a gauge for each unverifiable
+        value.
+        """
         values: dict[str, float] = {"upstream_age_seconds": self.upstream_age}
         values |= {f'pending_unverified{{member="{item}"}}': 1 for item in self.unverified or ()}
         if self.sync.feed_age is not None:

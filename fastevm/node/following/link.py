@@ -15,8 +15,8 @@ RECONNECTS: Final = "{}_reconnects_total"  # counter
 class Link:
     """A connection that is reopened whenever it breaks.
 
-    ``name``: for metrics and log. ``loss``: the consequence of losing the connection, as a text for
-    the log.
+    ``name``: its name in metrics and log. ``loss``: the consequence of losing the connection, as a
+    text for the log.
     """
 
     def __init__(self, name: str, metrics: MetricsRegistry, *, loss: str = "") -> None:

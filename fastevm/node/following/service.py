@@ -1,8 +1,8 @@
 """The sync service of a follower: canonical blocks over JSON-RPC, slices over the feed.
 
 The two connections are independent and are reopened when they break. The upstream decides what is
-canonical. A feed that cannot be followed leaves no pending block. If the feed is lost, the pending
-block stays until it is too old, or until the head reaches its number.
+canonical. If the feed cannot be followed, there is no pending block. If the feed is lost, the
+pending block stays until it is too old, or until the head reaches its number.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class Backoff:
-    """Pauses between attempts that double until one succeeds."""
+    """Computes pauses between attempts. They double until an attempt succeeds."""
 
     def __init__(self, first: float = FIRST_PAUSE, longest: float = LONGEST_PAUSE) -> None:
         self.first, self.longest = first, longest
@@ -86,7 +86,7 @@ class SyncService:
         lag_seconds: float = 0.0,
         pending_age: float = PENDING_AGE,
     ) -> None:
-        """``jump`` and ``lag_seconds``: see :class:`BlockImport`.
+        """Creates the service. ``jump`` and ``lag_seconds``: see :class:`BlockImport`.
 
         ``pending_age``: if the feed is lost, the pending block stays until its newest slice is this
         many seconds old; 0: no limit.
@@ -119,17 +119,17 @@ class SyncService:
 
     @property
     def feed_age(self) -> float | None:
-        """Seconds since a message last became pending state; None without a feed of slices."""
+        """Seconds since a message last became pending state. None without a feed of slices."""
         return self.follower.age if self.has_slices else None
 
     @property
     def has_slices(self) -> bool:
-        """Whether there is a feed, and it was not found to send only headers."""
+        """Whether there is a feed that has not turned out to send only headers."""
         return self.feed_url is not None and not self._heads_only
 
     @property
     def connections(self) -> dict[str, bool]:
-        """Whether the connections are open, by name: to the upstream and, if any, to the feed."""
+        """Whether the connections to the upstream and, if any, to the feed are open, by name."""
         links = [self._upstream_link, *([] if self.feed_url is None else [self._feed_link])]
         return {link.name: link.holds for link in links}
 
@@ -263,7 +263,7 @@ class SyncService:
         return False
 
     def _feed_form_is(self, reader: FeedReader | None) -> None:
-        """Records the format of a connection's first message, in metrics and log."""
+        """Records the format of a connection's first message in metrics and log."""
         if self._feed_form is not None:
             self.metrics.set(self._feed_form, 0)
         self._feed_form = None
@@ -310,7 +310,7 @@ def loss_of_the_feed(pending_age: float) -> str:
 
 
 async def fetch_block(url: str, number: int = 0) -> dict[str, Any]:
-    """Returns a block of the upstream as JSON; retries until the upstream answers."""
+    """Returns a block of the upstream as JSON. Retries until the upstream answers."""
     upstream, backoff = Upstream(url), Backoff()
     try:
         while True:

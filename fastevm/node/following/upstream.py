@@ -19,8 +19,8 @@ class UpstreamError(FastevmError):
 class Upstream:
     """The followed node. Its WebSocket is opened on demand and reopened when it breaks.
 
-    ``on_head`` is called when a WebSocket upstream announces a head, never over HTTP. Raises
-    ValueError for other URL schemes.
+    ``on_head`` is called when a WebSocket upstream announces a head. Over HTTP it is never called.
+    Raises ValueError for other URL schemes.
     """
 
     def __init__(self, url: str, *, on_head: Callable[[], None] = lambda: None) -> None:

@@ -1,9 +1,9 @@
 """The genesis of a development chain of the OP stack or of Base, made from a real chain's genesis.
 
 Predeploys and preinstalled contracts are those of Ink's genesis (MIT, Optimism). L1Block and
-GasPriceOracle are this package's own (``sources``): those of Ink's genesis do not know the forks
-from Isthmus on, which real chains reached by upgrade transactions. On a chain of Base every feature
-of the native tokens is active; the owner of the predeploys may change that.
+GasPriceOracle come from this package (``sources``), because the contracts of Ink's genesis do not
+know the forks from Isthmus on. Real chains got these by upgrade transactions. On a chain of Base
+every feature of the native tokens is active; the owner of the predeploys may change that.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ Account = dict[str, Any]
 def op_stack_genesis(genesis: Mapping[str, Any], fork: str = DEFAULT_OP_FORK) -> dict[str, Any]:
     """Returns ``genesis`` (geth's format) for a chain with the rules of ``fork`` from the start.
 
-    Its accounts are kept and the predeploys added; the first account owns them. Raises ValueError
-    if ``fork`` is in neither OP_FORK_NAMES nor BASE_FORK_NAMES.
+    The result has the accounts of ``genesis`` and the predeploys; the first account owns the
+    predeploys. Raises ValueError if ``fork`` is in neither OP_FORK_NAMES nor BASE_FORK_NAMES.
     """
     active = active_forks(fork)
     alloc = _without_system_contracts(genesis["alloc"])
@@ -94,7 +94,7 @@ def active_forks(fork: str) -> tuple[Fork, ...]:
 
 
 def block_millis(fork: str) -> int | None:
-    """Returns the block time in milliseconds that ``fork`` requires; None if it requires none."""
+    """Returns the block time in milliseconds that ``fork`` requires, or None."""
     return BLOCK_MILLIS if _rules(active_forks(fork))["has_base_time"] else None
 
 
