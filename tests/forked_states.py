@@ -1,4 +1,4 @@
-"""``pytest --forked``: every state that a test makes gets an empty remote state under it."""
+"""Implements ``pytest --forked``: every state of a test gets an empty remote state below it."""
 
 import contextlib
 import importlib
@@ -43,43 +43,43 @@ own_remote = Node._new_remote
 
 
 def nothing() -> OwnLayer:
-    """Returns a remote state without accounts, none of which is fetched yet."""
+    """Returns a remote state without accounts. No value is fetched yet."""
     return OwnLayer.remote(Recorded({}))
 
 
 class KindOfOwn(type):
-    """A metaclass: instances of the original class also count as instances of its replacement."""
+    """A metaclass. Instances of the original class also count as instances of its replacement."""
 
     def __instancecheck__(cls, item: object) -> bool:
         return isinstance(item, cls.__mro__[1])
 
 
 class ForkedLayer(OwnLayer, metaclass=KindOfOwn):
-    """A layer whose base is a fork."""
+    """A layer above a fork."""
 
     @staticmethod
     def empty() -> OwnLayer:
-        """Returns a fork of nothing."""
+        """Returns a layer above a fork without accounts."""
         return nothing()
 
     @staticmethod
     def of(accounts: Mapping[bytes, Mapping[str, Any]]) -> OwnLayer:
-        """Accounts above a fork of nothing."""
+        """Returns a layer with these accounts above a fork without accounts."""
         return nothing().with_accounts(accounts)
 
 
 class ForkedEVM(OwnEVM, metaclass=KindOfOwn):
-    """An EVM that begins with a fork instead of an empty state."""
+    """An EVM that starts with a fork instead of an empty state."""
 
     def __init__(self, *rules: Any, state: OwnLayer | None = None, **block: Any) -> None:
         super().__init__(*rules, state=nothing() if state is None else state, **block)
 
 
 class FetchedState(TransactionState):
-    """Fetches the values that transactions read, if the state is above a remote one."""
+    """Fetches the values that transactions read, if the state is above a remote state."""
 
     def load_sender(self, transaction: Transaction) -> None:
-        """Does nothing: the pool reads the sender, whose account is recorded."""
+        """Does nothing, because the pool reads the sender and its account is recorded."""
 
     def fetch(self, transaction: Transaction) -> None:
         """Fetches the values that the transaction reads."""
@@ -87,7 +87,7 @@ class FetchedState(TransactionState):
             super().fetch(transaction)
 
     def prepare_block(self, parent: Header, timestamp: int) -> None:
-        """Fetches the values that a block reads itself."""
+        """Fetches the values that a block reads before its transactions."""
         if self.newest()[0].remote_state is not None:
             super().prepare_block(parent, timestamp)
 
@@ -98,14 +98,14 @@ class FetchedState(TransactionState):
 
 
 def remote_of(node: Node, fork: ForkHistory | None) -> LocalState:
-    """Returns the remote-state part of a node, which fetches although its options name no fork."""
+    """Returns the remote-state part of a node. It fetches even if the node has no fork option."""
     made = own_remote(node, fork)
     made.fetcher = FetchedState(node.chain, node._newest)
     return made
 
 
 def begin() -> None:
-    """Replaces the classes everywhere, after all modules that need the C originals are loaded."""
+    """Replaces the classes in all modules, after modules that need the C originals are loaded."""
     for part in pkgutil.iter_modules(fastevm.__path__, "fastevm."):
         if part.name.removeprefix("fastevm.") in NOT_LOADED:
             continue
@@ -124,7 +124,7 @@ def begin() -> None:
 
 
 def leave_out(items: list[pytest.Item]) -> None:
-    """Skips the tests that make no sense on a fork."""
+    """Skips the tests that are meaningless on a fork."""
     for item in items:
         for beginning, reason in LEFT_OUT.items():
             if item.nodeid.startswith(f"tests/{beginning}"):

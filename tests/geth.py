@@ -1,4 +1,4 @@
-"""A real geth for tests: a development chain of one process, with a contract that counts."""
+"""Starts a real geth for tests: a development chain in one process, with a counter contract."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ PRICES = {"gas": hex(200_000), "maxFeePerGas": hex(10**11), "maxPriorityFeePerGa
 
 
 def genesis() -> dict[str, Any]:
-    """Returns a genesis file with every fork up to Osaka from the start.
+    """Returns a genesis file that activates every fork up to Osaka at the start.
 
     geth's own development chain has Bogota without Amsterdam, a combination that no network has.
     """
@@ -53,7 +53,7 @@ def genesis() -> dict[str, Any]:
 
 
 class Geth:
-    """geth --dev, which mines a block for each transaction; use it in a `with` statement."""
+    """Runs geth --dev, which mines a block for each transaction. Use it in a `with` statement."""
 
     def __init__(self, program: Path) -> None:
         self.folder = tempfile.mkdtemp(prefix="fastevm-geth-")
@@ -98,7 +98,7 @@ class Geth:
             return False
 
     def send(self, **fields: Any) -> dict[str, Any]:
-        """Sends a transaction of its account and returns the receipt."""
+        """Sends a transaction from geth's account and returns the receipt."""
         tx_hash = self.client.call("eth_sendTransaction", {"from": self.account} | PRICES | fields)
         receipt: dict[str, Any] = wait_for(
             lambda: self.receipt(tx_hash), MAX_WAIT, "geth did not mine the transaction"
@@ -107,7 +107,7 @@ class Geth:
         return receipt
 
     def receipt(self, tx_hash: str) -> dict[str, Any] | None:
-        """Returns a receipt; None while the transaction is pending or not indexed yet."""
+        """Returns a receipt, or None while the transaction is pending or not indexed yet."""
         try:
             found: dict[str, Any] | None = self.client.call("eth_getTransactionReceipt", tx_hash)
         except RpcRefusal as refusal:
@@ -117,7 +117,7 @@ class Geth:
         return found
 
     def count(self) -> dict[str, Any]:
-        """Calls the counter in a block of its own and returns the receipt."""
+        """Calls the counter in a separate block and returns the receipt."""
         return self.send(to=self.counter)
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class Geth:
 
 
 def geth_or_skip() -> Geth:
-    """Starts geth. Skips the test if it is not built."""
+    """Starts geth. Skips the test if geth is not built."""
     try:
         return Geth(PROGRAMS["geth"].found())
     except NotBuilt as reason:

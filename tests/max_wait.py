@@ -1,4 +1,4 @@
-"""The time that a test waits for an expected event."""
+"""Defines the time that a test waits for an expected event."""
 
 from typing import Final
 

@@ -15,7 +15,7 @@ def deposit(**fields) -> Deposit:
 
 
 def payment(node: Node, nonce: int = 0, **fields) -> bytes:
-    """Submits a payment of one wei to Bob and returns its hash."""
+    """Submits a payment of one wei to Bob and returns the hash."""
     values = {"to": BOB, "value": 1, "gas_limit": 21_000, "chain_id": DEV_CHAIN_ID, "nonce": nonce}
     prices = {"max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 10}
     made = Transaction.build(**{**values, **prices, **fields})

@@ -1,4 +1,4 @@
-"""Fenced blocks and shell commands of the pages of the documentation."""
+"""Extracts fenced blocks and shell commands from the pages of the documentation."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ PROMPT = "$ "
 
 
 class Block(NamedTuple):
-    """A fenced block; ``title`` is the name of the file that it shows, or empty."""
+    """A fenced block. ``title``: the name of the file that the block shows, or empty."""
 
     language: str
     title: str
@@ -28,8 +28,7 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def commands_of(text: str) -> list[str]:
-    """Returns all commands of a page: lines of ``sh`` blocks, and lines with a prompt of
-    ``console``.
+    """Returns all commands of a page: lines of ``sh`` blocks, and prompts of ``console`` blocks.
 
     A command continues in the next line after a backslash or within quotes.
     """
@@ -70,5 +69,5 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
 
 
 def pages() -> list[Path]:
-    """Returns the Markdown pages of the documentation, without texts for other projects."""
+    """Returns the Markdown pages of the documentation, except texts for other projects."""
     return sorted(path for path in DOCS.rglob("*.md") if UPSTREAM not in path.parents)

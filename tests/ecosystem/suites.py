@@ -56,11 +56,11 @@ class Suite:
     """A test suite.
 
     ``engines``: name -> environment variables. ``source``: the distribution that contains the
-    tests. ``change``: a file in it, a text, and the replacement on fastevm. ``additions``: files in
-    it, and our files that are appended to them on every engine. ``repository``: address and tag to
-    clone if distributions have no tests. ``node``: the environment variable that names our
-    development node. ``project``: a folder with a user's project, and ``program``, the module that
-    tests it.
+    tests. ``change``: a file of the distribution, a text in it, and the replacement for fastevm.
+    ``additions``: files of the distribution, and our files to append to them on every engine.
+    ``repository``: address and tag to clone if distributions have no tests. ``node``: the
+    environment variable that names our development node. ``project``: a folder with a user's
+    project. ``program``: the module that tests the project.
     """
 
     packages: tuple[str, ...]
@@ -130,7 +130,7 @@ def vyper(fork: str) -> Suite:
 
 
 def web3_modules(file: str, *nodes: str, own: tuple[tuple[str, Path], ...] = ()) -> Suite:
-    """Returns web3.py's tests for go-ethereum, without those of peers, on development nodes."""
+    """Returns web3.py's tests for go-ethereum on development nodes, without the tests of peers."""
     folder = "tests/integration/go_ethereum"
     return Suite(
         (*TESTER_PACKAGES, "web3==7.16.0", "py-geth>=5"),
@@ -190,7 +190,7 @@ SUITES = {
 
 
 def environment(suite: Suite) -> Path:
-    """Returns the Python of the suite's environment, which is created if it is missing."""
+    """Creates the suite's environment if it is missing. Returns the environment's Python."""
     name = re.sub(r"\W+", "-", suite.source or suite.packages[0])
     folder = FOLDER / f"venv-{name}"
     python = folder / "bin" / "python"
@@ -233,7 +233,7 @@ def sources(suite: Suite, python: Path, engine: str) -> Path:
 
 
 def changed(suite: Suite, folder: Path, engine: str) -> Path:
-    """Applies the suite's change for fastevm once and returns the folder."""
+    """Changes the suite's file for fastevm, unless that is done already. Returns the folder."""
     if suite.change is not None and engine == OURS:
         file, before, after = suite.change
         text = (folder / file).read_text()
@@ -244,7 +244,7 @@ def changed(suite: Suite, folder: Path, engine: str) -> Path:
 
 
 def cloned(address: str, tag: str, engine: str) -> Path:
-    """Clones a repository at a tag, once per engine."""
+    """Clones a repository at a tag, with a separate clone for each engine."""
     folder = FOLDER / f"{address.rpartition('/')[2]}-{tag}-{engine}"
     if not folder.exists():
         clone = ["git", "clone", "--quiet", "--depth=1", "--branch", tag, address, folder]
@@ -254,7 +254,7 @@ def cloned(address: str, tag: str, engine: str) -> Path:
 
 
 def run(name: str, engine: str) -> tuple[dict[str, int], float]:
-    """Counts by outcome and CPU seconds of one suite on one engine."""
+    """Runs one suite on one engine. Returns counts by outcome, and CPU seconds."""
     suite = SUITES[name]
     python = environment(suite)
     folder = sources(suite, python, engine)
@@ -278,7 +278,7 @@ def run(name: str, engine: str) -> tuple[dict[str, int], float]:
 
 
 def install(names: list[str]) -> None:
-    """Environments and archives of suites."""
+    """Installs environments and archives of suites."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in names:
         try:
@@ -288,7 +288,7 @@ def install(names: list[str]) -> None:
 
 
 def main() -> int:
-    """Run the suites and print the table."""
+    """Runs the suites and prints the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.ecosystem.suites", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SUITES)}")
     names = parser.parse_args().names or list(SUITES)

@@ -1,4 +1,4 @@
-"""execution-specs fills the same fixtures with fastevm as with its own code."""
+"""Tests that execution-specs fills the same fixtures with fastevm as with its own code."""
 
 import os
 from pathlib import Path

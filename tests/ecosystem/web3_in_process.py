@@ -1,7 +1,7 @@
 """Runs web3.py's integration tests on its in-process providers.
 
-The file is put beside web3.py's own file for go-ethereum over HTTP, whose fixtures it shares. It
-has every case that the tester provider passes or skips, and those of asynchronous and persistent
+The file is copied next to web3.py's tests of go-ethereum over HTTP, and uses their fixtures. It has
+every case that the tester provider passes or skips, and the cases of asynchronous and persistent
 connections.
 """
 

@@ -1,7 +1,7 @@
 """Replaces the `conftest.py` that web3.py's distribution omits.
 
-web3.py's tests use these fixtures: clients of the tester provider, and waiting for blocks and
-transactions.
+web3.py's tests use these fixtures. They provide clients of the tester provider, and wait for blocks
+and transactions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PAUSE = 0.1
 
 
 def tester(strict: bool = True) -> Web3:
-    """Returns a client of a separate chain, whose default sender is its first account."""
+    """Returns a client of a separate chain. The chain's first account is the default sender."""
     found = Web3(EthereumTesterProvider())
     found.strict_bytes_type_checking = strict
     found.eth.default_account = found.eth.accounts[0]
@@ -109,5 +109,5 @@ def async_wait_for_transaction() -> Callable[..., Any]:
 
 @pytest.fixture(autouse=True)
 def warn_always() -> None:
-    """Shows each warning every time, for tests that expect one."""
+    """Shows each warning every time, because some tests expect a warning."""
     warnings.simplefilter("always")

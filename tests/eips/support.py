@@ -1,4 +1,4 @@
-"""Shared by the tests of the EIPs: the forks around an EIP, and ways to run code under them.
+"""Shared by the tests of the EIPs: finds the forks around an EIP, and runs code under them.
 
 Code is text for the assembler (``"1 2 ADD"``) or bytes. In a chain of ``chain_across``, the genesis
 and block 1 are under the fork before the EIP, and block 2 under the first fork with the EIP.
@@ -74,7 +74,7 @@ BLOB_HASHES = [bytes([1, *[number] * 31]) for number in range(1, 32)]
 
 
 def before_and_after(number: int) -> tuple[str, str]:
-    """Returns the names of the last fork without the EIP, and of the first one with it."""
+    """Returns the names of the last fork without the EIP, and of the first fork with it."""
     having = [fork.name for fork in FORKS if number in {eip.number for eip in fork.all_eips}]
     names = [fork.name for fork in FORKS]
     return names[names.index(having[0]) - 1], having[0]
@@ -91,7 +91,7 @@ def code_of(source: str | bytes) -> bytes:
 def machine(
     fork: str, accounts: Mapping[bytes, Mapping[str, Any]] | None = None, **block: Any
 ) -> EVM:
-    """Returns an EVM with a rich SENDER and these accounts; ``code`` may be assembler text."""
+    """Returns an EVM with a rich SENDER and ``accounts``. ``code`` may be assembler text."""
     evm = EVM(fork, **block)
     evm.set_account(SENDER, balance=100 * ETHER)
     for address, fields in (accounts or {}).items():
@@ -117,7 +117,7 @@ def run(
 
 
 def word(result: ExecutionResult) -> int:
-    """Returns the output as a number; fails for a result that is no success."""
+    """Returns the output as a number. Fails if the call did not succeed."""
     assert result.success, result.error
     return int.from_bytes(result.output, "big")
 
@@ -128,7 +128,10 @@ def top(fork: str, source: str, **world: Any) -> int:
 
 
 def gas(fork: str, source: str, **world: Any) -> int:
-    """Returns the gas that ``source`` uses, before refunds; fails when it does not succeed."""
+    """Returns the gas that ``source`` uses, before refunds.
+
+    Fails if ``source`` does not succeed.
+    """
     result = run(fork, source, **world)
     assert result.success, result.error
     return result.gas_used
@@ -140,9 +143,9 @@ def cost(fork: str, setup: str, source: str, **world: Any) -> int:
 
 
 def sstores(fork: str, values: Sequence[int]) -> tuple[int, int]:
-    """Gas of SSTOREs to one slot that was read before, and the refund counter after them.
+    """Returns the gas of SSTOREs to one warm slot, and the refund counter after them.
 
-    The first value is the one that the slot has before the transaction.
+    The first value is the slot's value before the transaction.
     """
     original, *written = values
     pushed = 6 * len(written)
@@ -154,13 +157,13 @@ def sstores(fork: str, values: Sequence[int]) -> tuple[int, int]:
 
 
 def calling(mnemonic: str, address: bytes, *, value: int = 0, gas: int | str = "GAS") -> str:
-    """Returns code that calls an address without data, in any of the four ways."""
+    """Returns code that calls an address without data, with any of the four call opcodes."""
     values = f"{value} " if mnemonic in ("CALL", "CALLCODE") else ""
     return f"0 0 0 0 {values}0x{address.hex()} {gas} {mnemonic}"
 
 
 def call_precompile(fork: str, number: int, data: bytes, gas: int = GAS_LIMIT) -> ExecutionResult:
-    """Calls the address ``number``, which is a precompile in some forks."""
+    """Calls the address ``number``. In some forks it is a precompile."""
     return machine(fork).call(number.to_bytes(20, "big"), data, sender=SENDER, gas=gas)
 
 
@@ -179,7 +182,7 @@ def refusal(
     accounts: Mapping[bytes, Mapping[str, Any]] | None = None,
     **block: Any,
 ) -> str | None:
-    """Returns the code of the rule that refuses a transaction, or None for one that is executed."""
+    """Returns the code of the rule that rejects a transaction, or None if the transaction runs."""
     try:
         machine(fork, accounts, **block).execute(transaction)
     except InvalidTransaction as error:
@@ -188,7 +191,7 @@ def refusal(
 
 
 def blob_payment(blobs: int = 1, nonce: int = 0, **fields: Any) -> Transaction:
-    """Returns a signed transaction of type 3 with this many blobs."""
+    """Returns a signed transaction of type 3 with ``blobs`` blobs."""
     given = {
         "to": OTHER,
         "gas_limit": 200_000,
@@ -200,7 +203,7 @@ def blob_payment(blobs: int = 1, nonce: int = 0, **fields: Any) -> Transaction:
 
 
 def blob_payments(blobs: int, nonce: int = 0) -> list[Transaction]:
-    """Transactions of type 3 with this many blobs together, at most six in each."""
+    """Returns transactions of type 3 with ``blobs`` blobs in total, at most six in each."""
     counts = [6] * (blobs // 6) + [blobs % 6]
     return [blob_payment(count, nonce + index) for index, count in enumerate(counts) if count]
 
@@ -226,24 +229,24 @@ def chain_across(
 
 
 def with_header(block: Block, **changes: Any) -> Block:
-    """Returns the block with other values in its header."""
+    """Returns the block with changed header fields."""
     return replace(block, header=replace(block.header, **changes))
 
 
 def refused_block(chain: Chain, block: Block) -> str:
-    """Returns the field for which the chain refuses a block; fails when it takes it."""
+    """Returns the field for which the chain rejects a block. Fails if the chain accepts it."""
     with pytest.raises(InvalidBlock) as refused:
         chain.add(block)
     return refused.value.field
 
 
 def child_header(fork: str, parent: Header, *, seconds: int = 12) -> Header:
-    """Returns the valid header of an empty child, a number of seconds after its parent."""
+    """Returns the valid header of an empty child block, ``seconds`` after its parent."""
     return draft_header(parent, schedule_for(fork), timestamp=parent.timestamp + seconds)
 
 
 def header_with_blobs(excess: int, used: int, base_fee: int) -> Header:
-    """Returns a half-full header with excess blob gas and blob gas of so many blobs."""
+    """Returns a half-full header. ``excess`` and ``used`` are blob gas, counted in blobs."""
     return Header(
         number=100,
         gas_limit=GAS_LIMIT,
@@ -258,7 +261,7 @@ def header_with_blobs(excess: int, used: int, base_fee: int) -> Header:
 
 
 def header_refusal(fork: str, header: Header, parent: Header) -> str | None:
-    """Returns the field for which the fork refuses a header, or None for a valid one."""
+    """Returns the field for which the fork rejects a header, or None if the header is valid."""
     try:
         validate_header(header, parent, schedule_for(fork))
     except InvalidBlock as error:
@@ -276,9 +279,9 @@ def rewards(chain: Chain, count: int) -> list[int]:
 
 
 def bomb(fork: str, number: int) -> int:
-    """Returns the share of block ``number``'s difficulty that the difficulty bomb adds.
+    """Returns the part of block ``number``'s difficulty that the difficulty bomb adds.
 
-    The child comes so long after its parent that the rest of the difficulty stays the same.
+    The child is so long after its parent that the rest of the difficulty stays the same.
     """
     parent = Header(number=number - 1, difficulty=1 << 50, gas_limit=GAS_LIMIT)
     header = child_header(fork, parent, seconds=12)

@@ -16,7 +16,7 @@ NEPHEW = replace(PARENT, ommers_hash=b"\x01" * 32)
 
 
 def steps(fork, parent, seconds):
-    """Returns by how many 2048ths of the parent's difficulty that of a child changes."""
+    """Returns the change of difficulty from parent to child, in 2048ths of the parent's."""
     header = child_header(fork, parent, seconds=seconds)
     assert header_refusal(fork, header, parent) is None
     return (header.difficulty - parent.difficulty) / 1_000

@@ -1,6 +1,6 @@
 """EIP-1153: Transient storage opcodes.
 
-TSTORE and TLOAD use a separate storage, which is cleared at the end of the transaction.
+TSTORE and TLOAD use a separate storage. It is cleared at the end of the transaction.
 """
 
 import pytest

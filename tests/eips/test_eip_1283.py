@@ -50,7 +50,7 @@ def test_before_and_again_in_petersburg_each_write_counts_for_itself(values, gas
 
 
 def test_a_stipend_is_enough_to_write():
-    """Petersburg removed the EIP because 2,300 gas suffice to write to a dirty slot."""
+    """Petersburg removed the EIP because 2,300 gas suffice for a write to a dirty slot."""
     source, storage = "0 0 SSTORE", {0: 0}
     assert run(BEFORE, source, gas=2_300, storage=storage).error == "out of gas"
     assert run(AFTER, source, gas=2_300, storage=storage).success

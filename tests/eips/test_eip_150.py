@@ -42,7 +42,7 @@ def test_a_call_that_asks_for_too_much_gets_what_is_there_instead_of_failing():
 
 
 def test_a_call_keeps_one_64th_of_what_is_left():
-    """A callee that uses all its gas leaves its caller a 64th."""
+    """A callee that uses all its gas leaves 1/64 to its caller."""
     hungry = {OTHER: {"code": "INVALID"}}
     source = calling("CALL", OTHER, gas=10**9) + " POP GAS"
     left = top(AFTER, source, accounts=hungry, gas=6_400_000 + 7 * 3 + 700)

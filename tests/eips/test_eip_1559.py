@@ -1,6 +1,6 @@
 """EIP-1559: Fee market change for ETH 1.0 chain.
 
-Each block has a base fee, which depends on its parent's gas used and is burned. A transaction of
+Each block has a base fee. It depends on the parent's gas used, and it is burned. A transaction of
 type 2 has a fee cap and a tip for the miner.
 """
 

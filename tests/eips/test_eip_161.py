@@ -1,4 +1,4 @@
-"""EIP-161: State trie clearing (in the place of EIP-158).
+"""EIP-161: State trie clearing (instead of EIP-158).
 
 An empty account that a transaction touches is deleted. A call without value creates no account and
 does not pay for one. A contract begins with nonce 1.

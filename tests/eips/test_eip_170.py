@@ -1,6 +1,6 @@
 """EIP-170: Contract code size limit.
 
-The code of a contract has at most 24,576 bytes; a creation that returns more fails.
+The code of a contract has at most 24,576 bytes. A creation that returns more code fails.
 """
 
 from .support import SENDER, assemble, before_and_after, machine

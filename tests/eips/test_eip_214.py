@@ -12,7 +12,7 @@ CALL = calling("STATICCALL", OTHER, gas=100_000)
 
 
 def succeeds(fork, code):
-    """Returns the result of STATICCALL of this code: 1 or 0."""
+    """Returns the result of a STATICCALL to a contract with this code: 1 or 0."""
     return top(fork, CALL, accounts={OTHER: {"code": code, "balance": 10}})
 
 

@@ -41,7 +41,7 @@ def test_the_cases_of_the_eip(values, gas, refund):
 
 
 def test_a_stipend_is_not_enough_to_write_at_any_price():
-    """A write that changes nothing costs 800 gas, and still fails with 2,300 gas left."""
+    """Even a write that changes nothing, which costs 800 gas, fails with 2,300 gas left."""
     source = "0 0 SSTORE"
     assert run(AFTER, source, gas=6 + 2_300).error == "out of gas"
     assert run(AFTER, source, gas=6 + 2_301).gas_used == 6 + 800

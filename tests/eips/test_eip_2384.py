@@ -1,6 +1,6 @@
 """EIP-2384: Muir Glacier difficulty bomb delay.
 
-The difficulty bomb is delayed by 9,000,000 blocks in total, before by 5,000,000.
+The difficulty bomb is delayed by 9,000,000 blocks in total instead of 5,000,000.
 """
 
 from .support import before_and_after, bomb

@@ -13,7 +13,9 @@ MODEXP = 5
 
 
 def operands(exponent, size):
-    """3 to the power of ``exponent`` modulo the highest number of ``size`` bytes."""
+    """Returns an input: 3 to the power of ``exponent`` modulo a modulus of ``size`` bytes of
+    0xff.
+    """
     return modexp_operands((3).to_bytes(size, "big"), exponent, b"\xff" * size)
 
 

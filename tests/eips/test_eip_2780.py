@@ -1,6 +1,6 @@
 """EIP-2780: Resource-based intrinsic transaction gas.
 
-A transaction pays for the accounts that it accesses: 12,000 gas for itself, 3,000 for another
+A transaction pays for the accounts that it accesses: 12,000 gas for the sender, 3,000 for another
 recipient, 6,000 for value, 12,000 for a creation. Costs that depend on the state are charged before
 the first frame.
 """

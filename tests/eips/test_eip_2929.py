@@ -1,6 +1,7 @@
 """EIP-2929: Gas cost increases for state access opcodes.
 
-The first access to an account or slot in a transaction costs 2,600 or 2,100 gas, later ones 100.
+In a transaction, the first access to an account costs 2,600 gas and to a slot 2,100. Later accesses
+cost 100.
 """
 
 import pytest

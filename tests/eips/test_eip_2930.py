@@ -1,7 +1,7 @@
 """EIP-2930: Optional access lists.
 
-A transaction of type 1 lists accounts and slots and pays for them in advance. They are warm from
-the start.
+A transaction of type 1 lists accounts and slots and pays for them in advance. The listed accounts
+and slots are warm from the start.
 """
 
 from fastevm import Transaction
@@ -13,7 +13,7 @@ LIST = [(OTHER, [1, 2])]
 
 
 def used(access_list, source):
-    """Returns the gas of a transaction with this access list to a contract with this code."""
+    """Returns the gas of a transaction with ``access_list`` to a contract with this code."""
     evm = machine(AFTER, {CONTRACT: {"code": source}})
     return evm.transact(CONTRACT, sender=SENDER, access_list=access_list).gas_used
 

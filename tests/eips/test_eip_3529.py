@@ -1,6 +1,6 @@
 """EIP-3529: Reduction in refunds.
 
-SELFDESTRUCT has no refund, clearing a slot refunds 4,800 instead of 15,000 gas, and at most a fifth
+SELFDESTRUCT has no refund, clearing a slot refunds 4,800 gas instead of 15,000, and at most a fifth
 of the gas used is refunded instead of half.
 """
 
@@ -64,6 +64,6 @@ def test_flipping_a_slot_back_and_forth_earns_nothing(original):
 
 
 def test_filling_a_slot_for_a_later_refund_no_longer_pays():
-    """Gas tokens wrote a slot for 20,000 gas at a low gas price, and cleared it at a high one."""
+    """Gas tokens filled a slot for 20,000 gas at a low gas price and cleared it at a high price."""
     assert sstores(BEFORE, (1, 0))[1] > sstores(BEFORE, (1, 0))[0]
     assert sstores(AFTER, (1, 0)) == (2_900, 4_800)

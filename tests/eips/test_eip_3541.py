@@ -11,7 +11,7 @@ BEFORE, AFTER = before_and_after(3541)
 
 
 def deployed(fork, first_byte, size):
-    """Returns the code of a new contract that begins with this byte, or the error."""
+    """Returns the code of a new contract that begins with ``first_byte``, or the error."""
     evm = machine(fork)
     source = f"{first_byte} 0 MSTORE8 {size} 0 RETURN"
     result = evm.deploy(assemble(source), sender=SENDER, gas=100_000)

@@ -1,6 +1,6 @@
 """EIP-3554: Difficulty bomb delay to December 2021.
 
-The difficulty bomb is delayed by 9,700,000 blocks in total, before by 9,000,000.
+The difficulty bomb is delayed by 9,700,000 blocks in total instead of 9,000,000.
 """
 
 from .support import before_and_after, bomb

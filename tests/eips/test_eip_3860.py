@@ -14,7 +14,7 @@ LIMIT = 49_152
 
 
 def creating(size):
-    """Returns a transaction whose init code is this many zero bytes (STOP)."""
+    """Returns a transaction whose init code consists of ``size`` zero bytes (STOP)."""
     return Transaction.build(data=bytes(size), gas_limit=1_000_000, gas_price=0).sign(KEY)
 
 

@@ -1,6 +1,6 @@
 """EIP-4345: Difficulty bomb delay to June 2022.
 
-The difficulty bomb is delayed by 10,700,000 blocks in total, before by 9,700,000.
+The difficulty bomb is delayed by 10,700,000 blocks in total instead of 9,700,000.
 """
 
 from .support import before_and_after, bomb

@@ -1,6 +1,6 @@
 """EIP-4895: Beacon chain push withdrawals as operations.
 
-A block has a list of withdrawals, whose amounts in gwei are credited without a transaction.
+A block has a list of withdrawals. Their amounts in gwei are credited without a transaction.
 """
 
 from fastevm.core.execution.types import EMPTY_ROOT, Withdrawal

@@ -1,6 +1,6 @@
 """EIP-5133: Difficulty bomb delay to mid-September 2022.
 
-The difficulty bomb is delayed by 11,400,000 blocks in total, before by 10,700,000.
+The difficulty bomb is delayed by 11,400,000 blocks in total instead of 10,700,000.
 """
 
 from .support import before_and_after, bomb

@@ -21,7 +21,7 @@ LOGGER = {
 
 
 def requests(chain, nonce, deposits):
-    """Returns the requests of a new block with this many deposits."""
+    """Returns the requests of a new block with ``deposits`` deposits."""
     calls = [
         payment(nonce + index, to=DEPOSIT_CONTRACT, value=0, data=EVENT, gas_limit=100_000)
         for index in range(deposits)

@@ -1,6 +1,6 @@
 """EIP-6780: SELFDESTRUCT only in same transaction.
 
-SELFDESTRUCT moves the balance, and destroys only a contract of the same transaction.
+SELFDESTRUCT moves the balance. It destroys the contract only in the transaction that created it.
 """
 
 from .support import CONTRACT, OTHER, SENDER, assemble, before_and_after, cost, machine
@@ -10,7 +10,7 @@ DESTROY = f"0x{OTHER.hex()} SELFDESTRUCT"
 
 
 def destroyed(fork, beneficiary=OTHER):
-    """Returns the machine after an old contract with 5 wei destroyed itself."""
+    """Lets an existing contract with 5 wei self-destruct. Returns the machine."""
     contract = {"code": f"0x{beneficiary.hex()} SELFDESTRUCT", "balance": 5, "storage": {1: 1}}
     evm = machine(fork, {CONTRACT: contract})
     assert evm.transact(CONTRACT, sender=SENDER).success

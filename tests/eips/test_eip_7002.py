@@ -14,7 +14,7 @@ REQUESTED = SENDER + KEY_OF_VALIDATOR + (32).to_bytes(8, "little")
 
 
 def requests(chain, nonce, withdrawals=1, fee=10):
-    """Returns the requests of a new block with this many withdrawal requests."""
+    """Returns the requests of a new block with ``withdrawals`` withdrawal requests."""
     data = KEY_OF_VALIDATOR + (32).to_bytes(8, "big")
     to = {"to": WITHDRAWAL_REQUESTS, "value": fee, "gas_limit": 300_000}
     calls = [payment(nonce + index, data=data, **to) for index in range(withdrawals)]

@@ -42,12 +42,14 @@ def test_the_target_is_twice_as_high(used, before, after):
 
 
 def test_the_fee_rises_by_less_than_it_falls():
-    """Before, a full and an empty block changed the fee by 1/8 each. Now a full one raises it by 8
-    % and an empty one lowers it by 15 %.
+    """Blob fees change by 8 % and 15 % instead of 1/8.
+
+    Before the fork, a full block raised the fee by 1/8 and an empty block lowered it by 1/8. Now a
+    full block raises the fee by 8 % and an empty block lowers it by 15 %.
     """
 
     def moved(fork, blobs):
-        """Returns the factor by which so many blobs over (or under) the target move the fee."""
+        """Returns the factor of the fee for ``blobs`` blobs above (or below) the target."""
         excess, schedule = 1_000 * BLOB_GAS, schedule_for(fork)
         return blob_base_fee(excess + blobs * BLOB_GAS, schedule) / blob_base_fee(excess, schedule)
 

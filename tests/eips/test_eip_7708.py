@@ -1,6 +1,6 @@
 """EIP-7708: ETH transfers emit a log.
 
-A transfer of ether between accounts emits a log of the system address.
+A transfer of ether between accounts emits a log from the system address.
 """
 
 from fastevm import Transaction
@@ -16,7 +16,7 @@ BURN = keccak256(b"Burn(address,uint256)")
 
 
 def moves(result):
-    """Returns (sender, recipient, amount) of each transfer log. There must be no other logs."""
+    """Returns (sender, recipient, amount) of each transfer log. Fails if there are other logs."""
     assert {log.address for log in result.logs} <= {EMITTER}
     return [
         (log.topics[1][12:], log.topics[2][12:], int.from_bytes(log.data, "big"))

@@ -1,6 +1,6 @@
 """EIP-7778: Block gas accounting without refunds.
 
-A block counts the gas of a transaction before its refund, its receipt after it.
+A block counts the gas of a transaction before the refund, the receipt counts it after the refund.
 """
 
 from .support import CONTRACT, before_and_after, build, chain_across, grow, payment
@@ -10,7 +10,7 @@ CLEARING = {CONTRACT: {"code": "0 0 SSTORE", "storage": {"0x0": "0x1"}}}
 
 
 def used(blocks: int) -> tuple[int, int]:
-    """Returns header and receipt gas of a block that clears a slot after ``blocks`` others."""
+    """Returns the gas in header and receipt of a block that clears a slot, after other blocks."""
     chain = chain_across(7778, CLEARING)
     for _ in range(blocks):
         grow(chain)

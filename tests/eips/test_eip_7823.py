@@ -13,7 +13,7 @@ LIMIT = 1_024
 
 
 def operands(*sizes):
-    """Returns a base, exponent and modulus of these sizes, each with the value 2."""
+    """Returns an input of MODEXP with these sizes. Base, exponent and modulus are 2."""
     return modexp_operands(*((2).to_bytes(size, "big") for size in sizes))
 
 

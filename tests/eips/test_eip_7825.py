@@ -1,6 +1,6 @@
 """EIP-7825: Transaction Gas Limit Cap.
 
-A transaction with a gas limit above 16,777,216 is refused.
+A transaction with a gas limit above 16,777,216 is rejected.
 """
 
 from fastevm import EVM

@@ -1,7 +1,7 @@
 """EIP-7883: ModExp Gas Cost Increase.
 
-Modular exponentiation costs at least 500 gas, three times as much as before, and twice that for
-operands or exponents of more than 32 bytes.
+Modular exponentiation costs at least 500 gas, and three times as much as before. The cost doubles
+for operands or exponents of more than 32 bytes.
 """
 
 import pytest
@@ -13,7 +13,9 @@ MODEXP = 5
 
 
 def operands(exponent, size):
-    """3 to the power of ``exponent`` modulo the highest number of ``size`` bytes."""
+    """Returns an input: 3 to the power of ``exponent`` modulo a modulus of ``size`` bytes of
+    0xff.
+    """
     return modexp_operands((3).to_bytes(size, "big"), exponent, b"\xff" * size)
 
 

@@ -1,6 +1,6 @@
 """EIP-7892: Blob Parameter Only Hardforks.
 
-A chain changes the number of blobs per block with an entry of its configuration only.
+A chain can change the number of blobs per block with only an entry in its configuration.
 """
 
 import pytest
@@ -17,7 +17,7 @@ BLOBS = {"target": 7, "max": 11, "baseFeeUpdateFraction": 6_000_000}
 
 
 def chain_with(blobs):
-    """Returns a chain under Osaka that has these blob parameters from 24 seconds on."""
+    """Returns a chain under Osaka that uses ``blobs`` as its blob parameters after 24 seconds."""
     times = {"shanghaiTime": 0, "cancunTime": 0, "pragueTime": 0, "osakaTime": 0, "bpo1Time": 24}
     schedule = {"osaka": {"target": 6, "max": 9, "baseFeeUpdateFraction": 5_007_716}}
     genesis = {

@@ -1,7 +1,7 @@
 """EIP-7918: Blob base fee bounded by execution cost.
 
 While a blob costs less than 8,192 gas of execution, blocks below the target do not lower the blob
-fee, and blocks above it raise it by less.
+fee, and blocks above the target raise it by less.
 """
 
 from .support import BLOB_GAS, before_and_after, child_header, header_refusal, header_with_blobs
@@ -10,9 +10,9 @@ BEFORE, AFTER = before_and_after(7918)
 
 
 def excess(fork, base_fee, used):
-    """Returns the blobs over the target that the header of a child must say.
+    """Returns the excess blobs that the header of a child must contain.
 
-    The parent comes after 100 blobs over the target, where blob gas costs 13 wei.
+    The parent has 100 excess blobs, with which blob gas costs 13 wei.
     """
     parent = header_with_blobs(100, used, base_fee)
     return child_header(fork, parent).excess_blob_gas / BLOB_GAS

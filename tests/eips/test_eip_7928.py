@@ -69,7 +69,7 @@ def recorded(
     transactions: Sequence[Transaction] = (),
     **block: Any,
 ) -> Accesses:
-    """Returns the access list of a block with these transactions, by account."""
+    """Returns the access list, by account, of a block with these transactions."""
     chain = chain_with(alloc)
     made = build(chain, transactions=transactions, coinbase=MINER, **block)[0]
     chain.add(made.with_access_list(None))
@@ -79,7 +79,7 @@ def recorded(
 
 
 def running(source: str, *, gas: int = GAS, alloc: Any = None, **contract: Any) -> Accesses:
-    """Returns the list of a block whose one transaction calls CONTRACT with this code."""
+    """Returns the access list of a block whose only transaction calls CONTRACT with this code."""
     accounts = {CONTRACT: {"code": source, **contract}, **(alloc or {})}
     return recorded(accounts, [payment(0, value=0, to=CONTRACT, gas_limit=gas)])
 
@@ -124,7 +124,7 @@ def test_a_list_before_the_fork_is_refused() -> None:
 
 
 def corrupted(block: Block, change: AccountAccess) -> Block:
-    """Returns the block with one account's entry exchanged, and the hash of that in its header."""
+    """Returns the block with one changed access list entry, and the new hash in its header."""
     assert block.access_list is not None
     found = {item.address: item for item in decode_access_list(block.access_list)}
     found[change.address] = change
@@ -285,7 +285,7 @@ def test_a_create_without_balance_does_not_reach_its_destination() -> None:
 
 
 def delegating(*tuples: tuple[bytes, int, int]) -> Transaction:
-    """Returns a transaction with authorizations by AUTHORITY: address, nonce and chain of each."""
+    """Returns a transaction with authorizations by AUTHORITY. ``tuples``: address, nonce, chain."""
     return Transaction.build(
         type=4,
         chain_id=1,

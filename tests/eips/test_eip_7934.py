@@ -1,6 +1,6 @@
 """EIP-7934: RLP Execution Block Size Limit.
 
-A block of more than 8,388,608 bytes is refused.
+A block of more than 8,388,608 bytes is rejected.
 """
 
 from .support import OTHER, build, chain_across, payment, refused_block
@@ -10,7 +10,7 @@ MEGABYTE = 2**20
 
 
 def block_of(chain, nonce, size):
-    """Returns a child of the head whose encoding has exactly this many bytes."""
+    """Returns a child of the head with an encoding of exactly ``size`` bytes."""
     sizes = [MEGABYTE] * 7 + [size - 7 * MEGABYTE - 2_000]
     for _ in range(2):  # the second time with the size corrected
         block = build(

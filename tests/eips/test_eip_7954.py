@@ -1,6 +1,6 @@
 """EIP-7954: Increase maximum contract size.
 
-Code may have 64 KiB, init code 128 KiB.
+Code may have 64 KiB, and init code 128 KiB.
 """
 
 import pytest
@@ -17,7 +17,7 @@ def creation(data: bytes) -> Transaction:
 
 
 def deployed(fork: str, size: int) -> bool:
-    """Returns whether a contract of this many zero bytes can be created."""
+    """Returns whether a contract of ``size`` zero bytes can be created."""
     initcode = b"\x62" + size.to_bytes(3, "big") + b"\x5f\xf3"
     return machine(fork, gas_limit=300_000_000).execute(creation(initcode)).success
 

@@ -1,6 +1,6 @@
 """EIP-7976: Increase calldata floor cost.
 
-A transaction pays at least 64 gas for each byte of its data, whatever its value.
+A transaction pays at least 64 gas for each byte of its data, zero or not.
 """
 
 import pytest

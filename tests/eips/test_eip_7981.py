@@ -1,6 +1,6 @@
 """EIP-7981: Increase access list cost.
 
-The bytes of an access list cost 64 gas each in addition to their access, and count in the floor.
+The bytes of an access list cost 64 gas each in addition to the accesses, and count in the floor.
 """
 
 import pytest
@@ -15,7 +15,10 @@ BEFORE, AFTER = before_and_after(7981)
 
 
 def priced(fork: str, addresses: int, keys: int) -> tuple[int, int]:
-    """Returns the intrinsic gas and floor of a list; all keys are of the last address."""
+    """Returns the intrinsic gas and the floor of an access list.
+
+    All keys belong to the last address.
+    """
     listed = [(bytes([n]) * 20, []) for n in range(1, addresses + 1)]
     if keys:
         listed[-1] = (listed[-1][0], list(range(keys)))

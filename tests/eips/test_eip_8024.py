@@ -1,6 +1,6 @@
 """EIP-8024: Backward compatible SWAPN, DUPN, EXCHANGE.
 
-Each is followed by a byte with the depth. Bytes that are JUMPDEST or PUSH opcodes are invalid.
+A byte with the depth follows each of these opcodes. JUMPDEST and PUSH bytes are invalid there.
 """
 
 import pytest
@@ -13,7 +13,7 @@ RETURN_TOP = assemble("0 MSTORE 32 0 RETURN")
 
 
 def stacked(count: int) -> bytes:
-    """Returns code that pushes the numbers from ``count`` down to 1, so that n is at position n."""
+    """Returns code that pushes the numbers from ``count`` to 1. Number n is at position n."""
     return b"".join(b"\x61" + n.to_bytes(2, "big") for n in range(count, 0, -1))
 
 

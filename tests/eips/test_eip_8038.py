@@ -1,7 +1,7 @@
 """EIP-8038: State-access gas cost update.
 
-Cold accounts cost 3,000 gas, writes to accounts 9,000 and to slots 10,000. Refunds change
-accordingly.
+An access to a cold account costs 3,000 gas, a write to an account 9,000 and a write to a slot
+10,000. Refunds change accordingly.
 """
 
 import pytest

@@ -1,4 +1,7 @@
-"""Tests that every EIP of a fork has a file here, which begins with its number and title."""
+"""Tests that every EIP of a fork has a file here.
+
+The file begins with the EIP's number and title.
+"""
 
 import re
 from pathlib import Path

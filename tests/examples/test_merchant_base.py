@@ -1,4 +1,4 @@
-"""The example on a chain of Base: buyers of a native token sign permits."""
+"""Runs the example on a chain of Base. Buyers of a native token sign permits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ async def demo() -> AsyncIterator[Demo]:
 
 
 class Page:
-    """What the pages ask of the shop."""
+    """Sends the requests of the shop's pages."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self.session, self.url = session, url
@@ -30,7 +30,7 @@ class Page:
             return answer.status, await answer.json()
 
     async def ordered(self, payer: str) -> str:
-        """Orders one bag and signs as the test wallet does; returns the order's id."""
+        """Orders one bag and signs like the test wallet. Returns the order's id."""
         body = {"item": "guji", "quantity": 1, "payer": payer}
         status, placed = await self.post("/api/orders", **body)
         assert status == 200, placed

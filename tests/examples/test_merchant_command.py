@@ -1,4 +1,4 @@
-"""``python -m examples.merchant``: one command starts all parts and stops them again."""
+"""Tests that ``python -m examples.merchant`` starts all parts and stops them again."""
 
 import asyncio
 import os
@@ -61,7 +61,7 @@ async def test_it_serves_both_pages_and_leaves_nothing_behind() -> None:
 
 
 async def test_a_signal_to_the_whole_group_ends_it_quietly() -> None:
-    """The node ends first, as after Ctrl-C in a terminal."""
+    """Like after Ctrl-C in a terminal, the node ends first."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, *COMMAND.split()[1:], "--port", "0", cwd=ROOT, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -34,7 +34,7 @@ def pay(command: str, folder: Path, node: str) -> str:
 
 
 def recipients_in(path: Path) -> set[str]:
-    """Who was paid, in all shops of a store."""
+    """Returns the paid recipients of all shops of a store."""
     store = open_store(f"sqlite:///{path}", create=False)
     try:
         shops = [store.scoped(name) for name in store.shops()]

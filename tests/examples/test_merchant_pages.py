@@ -1,4 +1,4 @@
-"""The merchant example in a browser: signing, capturing, cancelling and failures."""
+"""Tests the merchant example in a browser: signing, capturing, cancelling and failures."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ async def demo() -> AsyncIterator[Demo]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def unhurried() -> AsyncIterator[Demo]:
-    """The example on a chain with a block time of five seconds."""
+    """Provides the example on a chain with a block time of five seconds."""
     running = Demo(Options(port=0, block_time=5_000, slice_interval=100))
     await running.start()
     yield running
@@ -53,7 +53,7 @@ async def browser(started: Browser) -> AsyncIterator[Browser]:
 
 
 class Buyer:
-    """A buyer on the shop's page, with an account of the test wallet."""
+    """Acts as a buyer on the shop's page, with an account of the test wallet."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -69,7 +69,7 @@ class Buyer:
         return cls(page)
 
     async def authorize(self) -> str:
-        """Orders one bag and signs; returns the order's id."""
+        """Orders one bag and signs. Returns the order's id."""
         before = await self.order_ids()
         await self.page.click("#authorize")
         await self.page.click("dialog .primary")
@@ -162,7 +162,7 @@ async def test_axe_finds_nothing(unhurried: Demo, browser: Browser) -> None:
 
 
 async def test_the_button_is_visible_without_scrolling(unhurried: Demo, browser: Browser) -> None:
-    """Nothing covers it: neither the bar below nor the header above."""
+    """Neither the bar below nor the header above covers the button."""
     buyer = await Buyer.arrive(browser, unhurried, "Ada")
     for _ in range(2):  # without orders beside the form, and with some
         hit = await buyer.page.value(
@@ -324,7 +324,7 @@ async def test_a_declined_signature_leaves_an_order_that_can_be_signed_later_or_
 async def test_a_page_that_was_hidden_catches_up_when_it_is_seen_again(
     demo: Demo, browser: Browser
 ) -> None:
-    """Hidden pages close their connection, because a browser has six per server."""
+    """Hidden pages close their connection, because a browser allows six connections per server."""
     hidden = await browser.page(f"{demo.url}/merchant")
     await hidden.until("document.querySelector('#pulse').dataset.state === 'live'")
     await browser.page(f"{demo.url}/", over=hidden)
@@ -392,7 +392,7 @@ async def test_the_shop_works_with_the_keyboard_alone(demo: Demo, browser: Brows
 async def test_another_injected_wallet_is_offered_and_asked_the_same_way(
     demo: Demo, browser: Browser
 ) -> None:
-    """A provider that is injected before the page loads, as extensions do; on another chain."""
+    """The provider is injected before the page loads, as extensions do, and is on another chain."""
     page = await browser.page("about:blank", ready=False)
     address = demo.people.buyers["Ada"].address
     await page.ask(

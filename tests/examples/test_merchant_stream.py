@@ -1,4 +1,4 @@
-"""The example's event streams and request checks: who gets which event, which requests pass."""
+"""Tests the example's event streams, and its checks of requests."""
 
 import asyncio
 import json

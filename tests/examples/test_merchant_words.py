@@ -1,4 +1,4 @@
-"""The example's texts: every state, reason and trigger has a sentence."""
+"""Tests that every state, reason and trigger of the example has a sentence."""
 
 from enum import Enum
 from typing import Any

@@ -1,4 +1,4 @@
-"""The paid API: the command buys an answer; the page buys, captures and voids."""
+"""Tests the paid API: the command buys an answer, and the page buys, captures and voids."""
 
 import asyncio
 import re
@@ -32,7 +32,7 @@ def test_the_command_buys_an_answer(what: str) -> None:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """The page of a running example."""
+    """Provides the page's URL of a running example."""
     program = subprocess.Popen(command(), cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert program.stdout is not None

@@ -1,4 +1,4 @@
-"""A development chain with activity: a token, nested calls, a revert."""
+"""Makes a development chain with activity: a token, nested calls, a revert."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +16,7 @@ PAID: Final = 12_500_000
 
 @dataclass(frozen=True)
 class Scene:
-    """Addresses of the contracts, hashes of the transactions, and their senders."""
+    """The addresses of the contracts, the hashes of the transactions, and the senders."""
 
     accounts: list[str]
     token: str
@@ -32,7 +32,7 @@ def raw(address: str) -> bytes:
 
 
 class Stage:
-    """Sends transactions from the node's accounts, and mines them."""
+    """Sends transactions from the node's accounts and mines them."""
 
     def __init__(self, url: str) -> None:
         self.client = JsonRpcClient(url, timeout=MAX_WAIT)
@@ -59,7 +59,7 @@ class Stage:
         return address
 
     def play(self) -> Scene:
-        """Deploys the contracts and sends the transactions, all of which are mined."""
+        """Deploys the contracts, sends the transactions, and mines all of them."""
         owner, buyer = raw(self.accounts[0]), raw(self.accounts[1])
         token = self.deployed(TOKEN.initcode("USD Coin", "USDC", 6, owner))
         multicall = self.deployed(MULTICALL.initcode())

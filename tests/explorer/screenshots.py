@@ -21,7 +21,7 @@ TRAFFIC: Final = 0.13  # seconds between transactions
 
 
 async def traffic(stage: Stage, scene: Scene, stop: asyncio.Event) -> None:
-    """Sends transactions of several accounts until `stop` is set."""
+    """Sends transactions from several accounts until `stop` is set."""
     number = 0
     while not stop.is_set():
         sender, other = 1 + number % 3, scene.accounts[4 + number % 5]
@@ -48,7 +48,7 @@ async def shoot(page: Page, path: Path, route: str, *, theme: str = "light") -> 
 
 
 def descriptions(scene: Scene) -> str:
-    """Returns names and ABIs of contracts, in the form that the page stores."""
+    """Returns names and ABIs of contracts in the format that the page stores."""
     contracts = {
         scene.token: {"name": "USDC", "abi": json.dumps(TOKEN.abi)},
         scene.multicall: {"name": "Multicall", "abi": json.dumps(MULTICALL.abi)},

@@ -33,7 +33,7 @@ TRANSFER: Final = keccak256(b"Transfer(address,address,uint256)")
 
 
 def token_code() -> bytes:
-    """Returns the runtime code of the token. Calldata: a selector, the receiver, the value."""
+    """Returns the runtime code of the token. Its calldata: a selector, the receiver, the value."""
     check = bytes.fromhex("606460243510")  # LT(value, 100)
     revert = (
         bytes.fromhex("63") + SELECTOR + bytes.fromhex("60e01b5f52")  # PUSH4, SHL 224, MSTORE 0

@@ -1,4 +1,4 @@
-"""The interval of slices that the explorer estimates from their arrival and from block times."""
+"""Tests how the explorer estimates the slice interval from slice arrivals and block times."""
 
 import json
 import shutil

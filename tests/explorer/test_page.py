@@ -48,7 +48,7 @@ HOSTILE = "<img src=x onerror=document.title='taken'>"
 
 @dataclass
 class Shown:
-    """A node that mines on demand, and the scene's contracts and transactions."""
+    """A node that mines on demand, with the scene's contracts and transactions."""
 
     url: str
     stage: Stage
@@ -159,7 +159,7 @@ async def test_watched_values_change_with_the_slices(browser: Browser) -> None:
 
 
 async def watch_value(page: Page, address: str, function: str, values: str = "") -> None:
-    """Fills in and submits the form of the page Watch."""
+    """Fills in and submits the form of the Watch page."""
     await fill(page, "#watch-address", address)
     await fill(page, "#watch-function", function)
     await fill(page, "#watch-values", values)
@@ -554,7 +554,7 @@ async def test_the_page_watches_another_node(browser: Browser, shown: Shown) -> 
 
 
 async def without_sockets(node_url: str) -> web.AppRunner:
-    """Serves a node without our extensions: no WebSocket, slices, pool or traces."""
+    """Serves a node without fastevm's extensions: no WebSocket, slices, pool or traces."""
     refused = ("txpool_", "debug_", "eth_accounts")
 
     def filtered(request: Any, response: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The picture of the terminal equals the terminal's current output."""
+"""Tests that the picture of the terminal shows the terminal's current output."""
 
 import re
 

@@ -1,14 +1,14 @@
 """Runs all kinds of attack on a node at the same time: ``python -m tests.faults.all_attacks``.
 
 ``--target node`` attacks a node with the default options, ``--target op`` a follower of an OP-stack
-chain whose feed lies. Greedy clients repeat endless calls, senders fill slices with one long
-precompile call each, others try to push honest transactions out of the pool, and connections send
+chain whose feed lies. Greedy clients repeat endless calls. Senders fill each slice with one long
+precompile call. Other senders try to push honest transactions out of the pool. Connections send
 fragments, garbage and half messages. Every attacker has the address 127.0.0.1.
 
-Meanwhile a client of 127.0.0.2 asks short questions, and one of 127.0.0.3 sends transfers and waits
-until it sees them in a slice. Both do the same to a second node that nobody attacks, and a timer in
-a separate process measures how late the machine wakes it up: an aim that the quiet node or the
-timer misses as well says nothing about the node.
+Meanwhile a client at 127.0.0.2 sends short requests, and a client at 127.0.0.3 sends transfers and
+waits until they are visible in a slice. Both clients do the same on a second node that nobody
+attacks. A timer in a separate process measures how late the machine wakes it up. An aim that the
+quiet node or the timer misses too says nothing about the attacked node.
 
 At the end every block is executed again from its bytes, and every transaction that the node
 accepted must be in a block, still wait in the pool, or have a reason. Otherwise the exit status is
@@ -103,7 +103,7 @@ AIMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The settings of all processes of a run. ``until``: time of the clock ``time.monotonic``."""
+    """The settings of all processes of a run. ``until``: a time of the clock ``time.monotonic``."""
 
     port: int
     quiet_port: int
@@ -116,9 +116,9 @@ class Plan:
 
 
 def ask_for(port: int, body: bytes, until: float, latencies: list[float]) -> int:
-    """Asks a question at a steady rate. Returns how often there was no result.
+    """Sends a request at a steady rate. Returns how many requests had no result.
 
-    A question that is asked late counts from when it was due.
+    Latency counts from the time when the request was due.
     """
     connection, request, failures = None, http(body), 0
     due = time.monotonic()
@@ -140,7 +140,7 @@ def ask_for(port: int, body: bytes, until: float, latencies: list[float]) -> int
 
 
 def read(plan: Plan) -> dict[str, Any]:
-    """Asks both nodes the same questions. Returns latencies in seconds by node and method."""
+    """Sends equal requests to both nodes. Returns latencies in seconds by node and method."""
     bodies = {
         "eth_blockNumber": request_body("eth_blockNumber"),
         "eth_call": request_body("eth_call", [EMPTY_CALL, "latest"]),
@@ -168,7 +168,7 @@ def read(plan: Plan) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Transfers:
-    """Transfers of an honest client. All times are seconds of the same clock."""
+    """The transfers of an honest client. All times are seconds of one clock."""
 
     sent: dict[str, float] = field(default_factory=dict)
     visible: dict[str, float] = field(default_factory=dict)
@@ -176,7 +176,7 @@ class Transfers:
 
 
 class Client:
-    """An HTTP client at an address of the loopback network."""
+    """An HTTP client with a chosen address of the loopback network."""
 
     def __init__(self, session: aiohttp.ClientSession, port: int) -> None:
         self.session, self.url = session, f"http://{HOST}:{port}"
@@ -225,7 +225,7 @@ async def watch_slices(client: Client, transfers: Transfers) -> None:
 
 
 async def transfer(client: Client, plan: Plan) -> Transfers:
-    """Sends transfers of the honest accounts in turn, and waits until they are visible."""
+    """Sends transfers from the honest accounts in rotation, and waits until they are visible."""
     transfers, number = Transfers(), 0
     watching = asyncio.create_task(watch_slices(client, transfers))
     await asyncio.sleep(max(0.0, plan.begin - time.monotonic()))
@@ -269,7 +269,7 @@ def transfer_to_both(plan: Plan) -> tuple[Transfers, Transfers]:
 
 
 def watch_timer(plan: Plan) -> list[float]:
-    """Returns by how many seconds a timer of another process was late, because of the machine."""
+    """Returns how late a timer in another process was, in seconds, because of the machine."""
 
     async def tick() -> list[float]:
         late: list[float] = []
@@ -288,7 +288,7 @@ def watch_timer(plan: Plan) -> list[float]:
 
 @dataclass(slots=True)
 class Offers:
-    """The transactions of the attackers: accepted hashes, and refusals by text."""
+    """The attackers' transactions: accepted hashes, and rejections by text."""
 
     accepted: list[str] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
@@ -318,7 +318,7 @@ async def next_nonce(client: Client, who: int) -> int:
 
 
 async def send_long(client: Client, who: int, offers: Offers) -> None:
-    """Sends long precompile calls, with higher tips than honest transactions."""
+    """Sends long precompile calls with higher tips than honest transactions."""
     for number in range(10**6):
         data = (ROUNDS - number).to_bytes(4, "big") + bytes(range(208)) + b"\x01"
         nonce = await next_nonce(client, who)
@@ -349,7 +349,10 @@ async def bid_low(client: Client, who: int, offers: Offers) -> None:
 
 
 async def drain(client: Client, who: int, offers: Offers) -> None:
-    """Queues transactions behind a nonce gap, then closes it with one that takes the balance."""
+    """Queues transactions behind a nonce gap.
+
+    Then fills the gap with a call that takes the balance.
+    """
     address = dev_accounts(ACCOUNTS)[who].address
     for _ in range(10**6):
         first = await next_nonce(client, who)
@@ -381,7 +384,7 @@ async def send_blobs(client: Client, who: int, offers: Offers) -> None:
 
 
 def send_hostile(plan: Plan) -> Offers:
-    """Runs the attacks on the slices and on the pool. Returns the sent transactions."""
+    """Attacks the slices and the pool. Returns the sent transactions."""
     offers = Offers()
 
     async def run() -> None:
@@ -405,7 +408,7 @@ def send_hostile(plan: Plan) -> Offers:
 
 
 def send_frames(plan: Plan) -> dict[str, int]:
-    """Runs the attacks on the event loop and memory. Returns how often each was tried."""
+    """Attacks the event loop and the memory. Returns how often each attack was tried."""
     if "sockets" not in plan.kinds:
         return {}
     thread = LoopThread()
@@ -470,10 +473,10 @@ async def idle(port: int) -> None:
 
 
 class LyingFeed:
-    """Forwards a builder's feed, and adds what an attacker who controls it could send.
+    """Forwards a builder's feed, and adds what an attacker who controls the feed could send.
 
     Always sends slices of blocks far ahead and megabytes of garbage. Every `LIE_EVERY` seconds it
-    sends a slice with a deposit of 2^62 gas, at which the follower must drop that block.
+    sends a slice with a deposit of 2^62 gas. The follower must then drop that block.
     """
 
     def __init__(self, thread: LoopThread, url: str) -> None:
@@ -526,7 +529,7 @@ def _early(data: str) -> str:
 
 
 def _false(data: str) -> str:
-    """Returns the next slice of the same block, with a deposit that no block has gas for."""
+    """Returns the next slice of the block, with a deposit that exceeds the gas of any block."""
     found = json.loads(data)
     deposit = Transaction.build(
         sender=b"\x11" * 20, to=BLAKE2F, gas_limit=2**62, source_hash=b"\x22" * 32, data=b""
@@ -564,11 +567,11 @@ class AllAttacks:
         return node
 
     def close(self) -> None:
-        """Ends everything that was started."""
+        """Ends all nodes and the feed."""
         self.stack.close()
 
     def run(self, seconds: float, connections: int, kinds: frozenset[str]) -> dict[str, Any]:
-        """Attacks for this many seconds, then verifies. Returns the report."""
+        """Attacks for ``seconds``, then verifies. Returns the report."""
         bodies = greedy_bodies(connections) if "calls" in kinds else []
         context = multiprocessing.get_context("spawn")
         greedy = context.Process(target=attack, args=(self.target.port, bodies), daemon=True)
@@ -633,7 +636,7 @@ class AllAttacks:
         before: dict[str, float],
         after: dict[str, float],
     ) -> dict[str, Any]:
-        """Returns the latencies in milliseconds, of the target and of the quiet node."""
+        """Returns the latencies of the target and of the quiet node in milliseconds."""
         lies = [] if self.feed is None else self.feed.lies
         quiet = self.quiet.metrics()
         late = ("p50", "p99", "max")
@@ -661,11 +664,11 @@ class AllAttacks:
         }
 
     def _slices(self) -> dict[str, float]:
-        """Returns the metrics of the node that makes the slices."""
+        """Returns the metrics of the node that builds the slices."""
         return self.builder.metrics()
 
     def _verify(self, transfers: Transfers, offers: Offers) -> dict[str, Any]:
-        """Executes all blocks again and looks for every accepted transaction."""
+        """Executes all blocks again, and searches for every accepted transaction."""
         lost = list(transfers.sent)
 
         def all_sealed() -> bool:
@@ -710,7 +713,7 @@ class AllAttacks:
         return str(status.get("reason", status["status"]))[:60]
 
     def _replay(self) -> list[str]:
-        """Executes every block of the target from its bytes, from the genesis on."""
+        """Executes every block of the target from its bytes, beginning with the genesis."""
         genesis = self.target.ask("eth_getBlockByNumber", "0x0", False)
         start = int(genesis["timestamp"], 16)
         op_fork = {"op_fork": DEFAULT_OP_FORK} if self.is_op else {}
@@ -730,7 +733,7 @@ class AllAttacks:
 
 
 def imported(job: object) -> None:
-    """Imports this module in a worker process."""
+    """Does nothing. A worker process that runs this job imports this module."""
 
 
 def shown_hash(data: bytes) -> str:
@@ -739,7 +742,7 @@ def shown_hash(data: bytes) -> str:
 
 
 def _waits(transfers: Transfers, lies: Sequence[float]) -> list[float]:
-    """Returns the seconds from sending to the slice, without those during a lie of the feed.
+    """Returns the seconds from sending to the slice, without times during a lie of the feed.
 
     A transfer that was never visible counts as `DRAIN_SECONDS`.
     """
@@ -751,7 +754,7 @@ def _waits(transfers: Transfers, lies: Sequence[float]) -> list[float]:
 
 
 def _machine_ticks() -> tuple[int, int, int]:
-    """Returns the ticks of all cores so far: all, idle, and those taken by other machines."""
+    """Returns the ticks of all cores so far: total, idle, and taken by other machines."""
     with Path("/proc/stat").open() as file:
         ticks = [int(word) for word in file.readline().split()[1:9]]
     return sum(ticks), ticks[3] + ticks[4], ticks[7]
@@ -770,12 +773,12 @@ def failures(found: dict[str, Any]) -> list[str]:
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """Returns the aims and whether the figures meet them."""
+    """Returns the aims, and whether the figures meet them."""
     return [aim(name, "ms", limit, found[group][figure]) for name, group, figure, limit in AIMS]
 
 
 def main() -> int:
-    """Runs and prints JSON. Returns 1 if something is wrong."""
+    """Runs and prints JSON. Returns 1 if there was a failure."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.all_attacks", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="of attacks (%(default)s)")
     parser.add_argument("--target", choices=("node", "op"), default="node")

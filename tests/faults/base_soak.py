@@ -1,14 +1,14 @@
 """Kills and disconnects the sequencer and the followers of a chain of Base with 200 ms blocks.
 
 A sequencer (Denim) builds blocks of token transfers with memos, mints, policies, new tokens and
-payments. Two nodes follow it over links of their own: ``full`` executes every block on a whole
+payments. Two nodes follow it, each over its own link: ``full`` executes every block on a whole
 state in a data directory, ``partial`` on fetched values (``--fork-url ... --follow``). Links are
 cut, fall silent, become slow or are closed on one side, and each node is killed and started again.
 
-At the end no transaction that the sequencer accepted may be missing on any node, all nodes must
-have the same blocks and receipts, every block that a node served must still be canonical, a
-follower must never have called itself ready while its ``pending`` was too old, and memory must not
-have grown. Otherwise the exit status is 1.
+The exit status is 0 if all of the following hold at the end, and 1 otherwise. No transaction that
+the sequencer accepted is missing on any node. All nodes have the same blocks and receipts. Every
+block that a node served is still canonical. No follower called itself ready while its ``pending``
+was too old. Memory has not grown.
 """
 
 import argparse
@@ -76,7 +76,7 @@ class Sent:
     """The transactions that a thread submitted.
 
     ``accepted``: hashes that a node returned. ``promised``: block hashes of receipts, by
-    transaction. ``unknown``: submitted without an answer.
+    transaction. ``unknown``: transactions submitted without an answer.
     """
 
     accepted: list[str] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Age:
 
 @dataclass(slots=True)
 class Tokens:
-    """The contracts that the load uses."""
+    """The addresses of the contracts that the load uses."""
 
     dollar: str
     policy: int
@@ -149,7 +149,7 @@ class Load:
         self.nonces[who] += 1
 
     def _next_nonce(self, account: DevAccount) -> int:
-        """Returns the nonce after all mined and pooled transactions."""
+        """Returns the nonce that follows all mined and pooled transactions."""
         name = hex_bytes(account.address)
         nonce = int(self.sequencer.ask("eth_getTransactionCount", name, "latest"), 16)
         waiting = self.sequencer.ask("txpool_contentFrom", name)
@@ -181,7 +181,7 @@ class Load:
 
 
 class Soak:
-    """Three nodes in separate processes, with their files under ``home``."""
+    """Runs three nodes in separate processes, with their files under ``home``."""
 
     def __init__(self, home: Path, options: argparse.Namespace) -> None:
         self.options = options
@@ -212,7 +212,7 @@ class Soak:
         self.base = Base(sequencer.client(), "denim")
 
     def run(self) -> dict[str, Any]:
-        """Injects faults for a while, then waits until all is quiet and compares the nodes."""
+        """Injects faults for a while, waits until all nodes are idle, and compares the nodes."""
         self.tokens = self._set_up()
         for name in FOLLOWERS:
             self.nodes[name].start()
@@ -233,7 +233,7 @@ class Soak:
         return self._report(seconds)
 
     def close(self) -> None:
-        """End all nodes."""
+        """Ends all nodes."""
         self.stop.set()
         for link in self.links.values():
             link.close()
@@ -243,7 +243,7 @@ class Soak:
             self.nodes[name].stop()
 
     def _set_up(self) -> Tokens:
-        """Returns a token that all accounts have, whose senders a policy may block."""
+        """Creates and returns a token. All accounts hold it, and a policy may block senders."""
         base = self.base
         dollar = base.token(STABLECOIN)
         for account in dev_accounts(ACCOUNTS):
@@ -294,7 +294,7 @@ class Soak:
         print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
     def _disturb(self, kind: str, name: str) -> None:
-        """Disturbs the link of a follower, which must report that it lost the head.
+        """Disturbs the link of a follower. The follower must report that it lost the head.
 
         A slow link only delays blocks.
         """
@@ -363,7 +363,7 @@ class Soak:
             age.old_and_said_so += behind > limit and not is_ready
 
     def _watch_memory(self) -> None:
-        """Records the memory of all nodes from time to time."""
+        """Samples the memory of all nodes from time to time."""
         pause = max(1.0, self.options.seconds / SAMPLES)
         with ExitStack() as stack:
             path = self.options.samples
@@ -420,7 +420,7 @@ class Soak:
         return found | self._compare(last, accepted)
 
     def _drain(self, accepted: list[str]) -> list[str]:
-        """Waits until transactions are in blocks. Returns those that are in no block."""
+        """Waits until transactions are in blocks. Returns the transactions that are in no block."""
         missing = list(accepted)
 
         def all_sealed() -> bool:
@@ -460,8 +460,9 @@ class Soak:
         }
 
     def _different_balances(self) -> int:
-        """Counts token balances and supplies that differ between nodes, or do not add up. Nothing
-        is sent any more, so the newest states are comparable.
+        """Counts token balances and supplies that differ between nodes, or do not add up.
+
+        The newest states are comparable, because no more transactions are sent.
         """
         data = [call_data("totalSupply()")]
         data += [call_data("balanceOf(address)", item.address) for item in dev_accounts(ACCOUNTS)]
@@ -509,7 +510,7 @@ def _is_ready(node: NodeProcess) -> bool:
 
 
 def _hashes(node: NodeProcess, last: int) -> list[str]:
-    """Returns the hashes of all blocks up to the last."""
+    """Returns the hashes of all blocks up to ``last``."""
     found: list[str] = []
     with node.client() as client:
         for start in range(0, last + 1, TOGETHER):
@@ -520,7 +521,7 @@ def _hashes(node: NodeProcess, last: int) -> list[str]:
 
 
 def _receipts(node: NodeProcess, hashes: list[str]) -> dict[str, Any]:
-    """Receipts in canonical blocks, or None for transactions without one."""
+    """Returns receipts in canonical blocks, or None for transactions without a receipt."""
     found: dict[str, Any] = {}
     with node.client() as client:
         for start in range(0, len(hashes), TOGETHER):
@@ -547,7 +548,7 @@ def _age(age: Age) -> dict[str, Any]:
 
 
 def _counters(metrics: dict[str, float]) -> dict[str, float]:
-    """Returns the counters of following."""
+    """Returns the counters about following."""
     kinds = ("upstream_", "fork_", "local_pending_", "datadir_")
     return {
         name: value
@@ -586,7 +587,7 @@ def failures(found: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Runs the soak and prints JSON. Returns 1 if something is wrong."""
+    """Runs the soak and prints JSON. Returns 1 if there was a failure."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.base_soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="of faults (%(default)s)")
     parser.add_argument("--rate", type=float, default=4.0, help="transactions per second (4)")

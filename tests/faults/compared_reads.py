@@ -35,7 +35,7 @@ def content_of(node: NodeProcess, number: int) -> dict[str, Any]:
 class ComparedReads:
     """Sends requests at a steady rate from a separate thread. ``wrong``: answers that differ.
 
-    ``unanswered``: a node that restarts does not answer, and a node with fewer states refuses.
+    ``unanswered``: counts requests to a node that restarts or that keeps fewer states.
     """
 
     nodes: Sequence[NodeProcess]

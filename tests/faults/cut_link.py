@@ -1,4 +1,4 @@
-"""A TCP link with faults on demand, between a node and its upstream."""
+"""A TCP link between a node and its upstream, with faults on demand."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LOOK_SECONDS: Final = 0.05  # seconds between checks whether a silent link works
 class CutLink:
     """Forwards bytes between its ``port`` and the port ``target``, unless a fault is active.
 
-    ``cut``: connections are reset and new ones refused. ``silence``: they stay open and nothing
-    passes. ``delay``: every piece is delayed. ``half_close``: answers end while requests still
-    pass.
+    ``cut`` resets connections and rejects new ones. ``silence`` keeps connections open and forwards
+    nothing. ``delay`` delays every piece. ``half_close`` ends the answers and still forwards
+    requests.
     """
 
     def __init__(self, thread: LoopThread, target: int) -> None:
@@ -30,7 +30,7 @@ class CutLink:
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     def cut(self) -> None:
-        """Resets all connections, and new ones until ``mend``."""
+        """Resets all connections, and every new connection until ``mend``."""
         self.is_cut = True
         self.thread.run(self._reset())
 
@@ -45,7 +45,7 @@ class CutLink:
     def half_close(self) -> None:
         """Closes the stream towards the node and drops answers until ``mend``.
 
-        Data of the node are still forwarded.
+        Data from the node is still forwarded.
         """
         self.is_half_closed = True
         self.thread.run(self._end_answers())
@@ -89,7 +89,7 @@ class CutLink:
                 item.transport.abort()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Forwards bytes until one side closes, then closes the other."""
+        """Forwards bytes until one side closes, then closes the other side."""
         while data := await reader.read(PIECE):
             while self.is_silent:
                 await asyncio.sleep(LOOK_SECONDS)

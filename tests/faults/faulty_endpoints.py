@@ -1,4 +1,7 @@
-"""Endpoints with the limits and faults of public ones: refusals, errors, lag, wrong values."""
+"""Endpoints with the limits and faults of public endpoints.
+
+They reject requests, fail, lag behind, or return wrong values.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ LIMITED: Final = -32005
 
 @dataclass
 class BatchLimit(Endpoint):
-    """Limits calls per request. ``form``: one error, HTTP 413, or an error per call."""
+    """Limits the calls per request. ``form``: one error, HTTP 413, or an error per call."""
 
     most: int
     form: str = "one"  # "one", "status", "each"
@@ -43,7 +46,7 @@ class BatchLimit(Endpoint):
 
 @dataclass
 class NoBatches(Endpoint):
-    """Refuses every batch, with one error or an HTTP status."""
+    """Rejects every batch with one error or with an HTTP status."""
 
     status: int = 200
     seen: int = 0  # number of batches
@@ -58,7 +61,7 @@ class NoBatches(Endpoint):
 
 @dataclass
 class Refuses(Endpoint):
-    """Refuses some methods. ``whole_request``: such a method fails its whole batch."""
+    """Rejects some methods. ``whole_request``: such a method fails its whole batch."""
 
     methods: Collection[str]
     code: int = NOT_FOUND
@@ -80,10 +83,10 @@ class Refuses(Endpoint):
 
 @dataclass
 class TooMany(Endpoint):
-    """Refuses requests ``first`` to ``first + count`` with a rate limit error.
+    """Rejects requests ``first`` to ``first + count`` with a rate limit error.
 
     ``retry_after``: seconds in the answer. ``form``: "status" is HTTP 429, "error" an error object
-    with status 200, "each" one for each call of a batch.
+    with status 200, "each" one error for each call of a batch.
     """
 
     count: int = 3
@@ -148,7 +151,7 @@ class Fails(Endpoint):
 
 @dataclass
 class Cuts(Endpoint):
-    """Closes connections without an answer, or in the middle of one."""
+    """Closes connections without an answer, or in the middle of an answer."""
 
     count: int = 2
     first: int = 0
@@ -184,8 +187,10 @@ class Stalls(Endpoint):
 
 @dataclass
 class Lies(Endpoint):
-    """Returns a wrong value of a slot in every read. Refuses reader contracts, because their
-    outputs cannot be assigned. ``reported``: number of wrong values.
+    """Returns a wrong value of a slot in every read.
+
+    Rejects reader contracts, because their outputs cannot be assigned to slots. ``reported``:
+    number of wrong values.
     """
 
     address: bytes
@@ -288,7 +293,7 @@ class AccountLies(Lies):
 
 @dataclass
 class OldHead(Endpoint):
-    """Some requests reach a lagging node: ``latest`` is ``head``, later blocks are unknown."""
+    """Sends some requests to a lagging node: ``latest`` is ``head``, later blocks are unknown."""
 
     head: int
     head_hash: str
@@ -340,7 +345,7 @@ class OldHead(Endpoint):
 
 @dataclass
 class OtherChain(Endpoint):
-    """Reports another chain id."""
+    """Reports the chain id of another chain."""
 
     chain_id: int = 999
 
@@ -354,7 +359,7 @@ class OtherChain(Endpoint):
 
 @dataclass
 class Answers(Endpoint):
-    """Changes answers. ``change`` gets the node's JSON and returns the body."""
+    """Changes answers. ``change`` gets the node's JSON and returns the new body."""
 
     change: Callable[[Any], bytes]
     count: int = WIDE
@@ -368,7 +373,7 @@ class Answers(Endpoint):
 
 @dataclass
 class Pruned(Endpoint):
-    """Has only the states in ``kept``, like a node without an archive."""
+    """Has only the states in ``kept``, like a node that is no archive node."""
 
     kept: Collection[str]  # "latest", numbers in hex, hashes
 
@@ -385,12 +390,12 @@ class Pruned(Endpoint):
 
 
 def shuffled(answer: Any) -> bytes:
-    """Returns a batch in another order, which is allowed."""
+    """Returns a batch in another order, which JSON-RPC allows."""
     return json.dumps(answer[::-1] if isinstance(answer, list) else answer).encode()
 
 
 def with_wrong_ids(answer: Any) -> bytes:
-    """Returns a batch with ids that no request had."""
+    """Returns a batch with ids that are not in the request."""
     for at, each in enumerate(answer if isinstance(answer, list) else [answer]):
         each["id"] = 1_000_000 + at
     return json.dumps(answer).encode()
@@ -402,32 +407,32 @@ def with_one_missing(answer: Any) -> bytes:
 
 
 def with_one_twice(answer: Any) -> bytes:
-    """Returns a batch in which the first answer replaces the second."""
+    """Returns a batch with the first answer also in the second position."""
     if isinstance(answer, list) and len(answer) > 1:
         answer[1] = answer[0]
     return json.dumps(answer).encode()
 
 
 def not_json(answer: Any) -> bytes:
-    """Returns a page of a portal."""
+    """Returns the HTML of a captive portal."""
     return b"<!DOCTYPE html><html><body>Please log in</body></html>"
 
 
 def halved(answer: Any) -> bytes:
-    """Returns the first half of the answer as if it were all."""
+    """Returns the first half of the answer as if it were complete."""
     body = json.dumps(answer).encode()
     return body[: len(body) // 2]
 
 
 def nothing(answer: Any) -> bytes:
-    """Returns a result of null for everything."""
+    """Returns the result null for every call."""
     for each in answer if isinstance(answer, list) else [answer]:
         each["result"] = None
     return json.dumps(answer).encode()
 
 
 def of_wrong_type(answer: Any) -> bytes:
-    """Returns a number where hex belongs."""
+    """Returns a number in positions that require hex."""
     for each in answer if isinstance(answer, list) else [answer]:
         if "result" in each:
             each["result"] = 7
@@ -436,7 +441,7 @@ def of_wrong_type(answer: Any) -> bytes:
 
 @dataclass
 class NumbersOnly(Endpoint):
-    """Accepts blocks by number and tag only, not by hash (EIP-1898)."""
+    """Accepts blocks by number and tag, but not by hash (EIP-1898)."""
 
     def refusal(self, call: Call) -> dict[str, Any] | None:
         if any(isinstance(each, dict) and "blockHash" in each for each in call.get("params") or []):

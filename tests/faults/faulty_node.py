@@ -1,6 +1,6 @@
-"""A node that injects faults on demand. Takes the options of `fastevm node`.
+"""Runs a node that injects faults on demand. Takes the options of `fastevm node`.
 
-Each line of its standard input is a JSON object of fault switches, which act once: ``drop``,
+Each line of its standard input is a JSON object of fault switches. Each switch acts once: ``drop``,
 ``duplicate``, ``reorder`` (messages of the feed), ``delay`` (seconds), ``restart_block`` and
 ``seal_without_last`` (true).
 """

@@ -1,4 +1,4 @@
-"""Simulates a full disk: the kernel refuses to let a node's files grow."""
+"""Simulates a full disk: the kernel does not let a node's files grow."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PIECE: Final = 1 << 20  # bytes
 
 @contextmanager
 def full_disk(pid: int, directory: Path, *, is_own: bool) -> Iterator[None]:
-    """A context in which the files in ``directory`` of process ``pid`` cannot grow.
+    """Prevents the files in ``directory`` of process ``pid`` from growing, while the context lasts.
 
-    ``is_own``: the directory is on a separate small file system, which a file fills (ENOSPC).
+    ``is_own``: the directory is on a separate small file system, and a file fills it (ENOSPC).
     Otherwise a limit of the process stops each file at the size of the smallest journal (EFBIG).
     Raises OSError if the process has ended.
     """
@@ -37,7 +37,7 @@ def full_disk(pid: int, directory: Path, *, is_own: bool) -> Iterator[None]:
 
 @contextmanager
 def _ballast(directory: Path) -> Iterator[None]:
-    """Writes a file until the file system is full, and removes the file afterwards."""
+    """Writes a file until the file system is full. Removes the file afterwards."""
     path = directory / BALLAST_NAME
     piece = PIECE
     with path.open("wb", buffering=0) as file:

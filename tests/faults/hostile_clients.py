@@ -1,4 +1,4 @@
-"""Clients that attack a node continuously: garbage, slow bytes, unread answers.
+"""Attacks a node continuously: garbage, slow bytes, unread answers.
 
 Each attack uses a separate connection and lasts until the node ends the connection or the attack is
 complete. A connection that the node keeps open beyond its time limits is counted as a failure.
@@ -43,7 +43,7 @@ Attack = Callable[[Reader, Writer], Awaitable[None]]
 
 
 def frame(payload: bytes, *, opcode: int = 1, is_last: bool = True) -> bytes:
-    """Returns a WebSocket frame of a client; its mask is zero."""
+    """Returns a WebSocket frame of a client. The mask is zero."""
     head = bytes([opcode | (0x80 if is_last else 0)])
     if len(payload) < 126:
         head += bytes([0x80 | len(payload)])
@@ -55,7 +55,7 @@ def frame(payload: bytes, *, opcode: int = 1, is_last: bool = True) -> bytes:
 
 
 def garbage(rng: random.Random) -> bytes:
-    """Returns a body of up to the limit that is no batch of requests."""
+    """Returns a body, at most as large as the limit, that is not a batch of requests."""
     size = rng.choice((1_000, 100_000, BODY_LIMIT - 10))
     kind = rng.randrange(6)
     if kind == 0:
@@ -72,7 +72,7 @@ def garbage(rng: random.Random) -> bytes:
 
 
 def large_reads(rng: random.Random) -> bytes:
-    """Returns a body whose answer has many megabytes."""
+    """Returns a request. Its answer has many megabytes."""
     blocks = [request_body("eth_getBlockByNumber", [hex(rng.randrange(50)), True], 1)] * 900
     return batch_of(blocks)
 
@@ -94,9 +94,9 @@ def heavy(rng: random.Random) -> bytes:
 
 
 class HostileClients:
-    """Attacks the nodes at ``ports`` in turn at a steady rate, on a separate event loop.
+    """Attacks the nodes at ``ports`` in rotation at a steady rate, on a separate event loop.
 
-    ``tried``: attacks by kind; ``not_ended``: attacks that the node did not end.
+    ``tried``: number of attacks by kind. ``not_ended``: attacks that the node did not end.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class HostileClients:
         self.thread.run(self._start())
 
     def stop(self) -> None:
-        """Starts no more attacks, and ends those in progress."""
+        """Starts no more attacks, and ends the running attacks."""
         self.thread.run(self._stop())
 
     async def _start(self) -> None:
@@ -152,7 +152,7 @@ class HostileClients:
             await asyncio.sleep(1 / self.rate)
 
     async def _one(self, kind: str, port: int) -> None:
-        """Runs an attack until it ends, usually by a refusal or a reset."""
+        """Runs an attack until it ends, usually with a rejection or a reset."""
         try:
             reader, writer = await asyncio.open_connection(HOST, port, limit=SMALL_BUFFER)
         except OSError:

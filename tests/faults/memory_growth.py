@@ -1,8 +1,8 @@
 """Judges whether a node that runs for hours grows: resident memory and open descriptors.
 
-A young process uses less memory than an old one. So the lives of a node that is killed from time to
-time are compared at the same age, and a long life is compared with itself after the warm-up.
-Hostile clients raise the use for minutes, so the use is the minimum over some minutes. The command
+A young process uses less memory than an old process. So the lives of a node that is killed from
+time to time are compared at equal ages. A long life is compared with itself after the warm-up.
+Hostile clients raise the memory for minutes, so the minimum over some minutes counts. The command
 ``python -m tests.faults.memory_growth FILE`` judges the samples of an earlier soak again.
 """
 
@@ -33,10 +33,10 @@ TICKS: Final = os.sysconf("SC_CLK_TCK")  # of the processor's clock, per second
 
 
 class Use(NamedTuple):
-    """The resources of a process at a time: resident bytes, anonymous bytes among them, open
-    descriptors.
+    """The resources of a process at one time.
 
-    ``process``: its id. ``age``: seconds since its start.
+    Resident bytes, the anonymous bytes among them, and open descriptors. ``process``: the process
+    id. ``age``: seconds since the start.
     """
 
     process: int
@@ -47,7 +47,7 @@ class Use(NamedTuple):
 
 
 def use_of(pid: int) -> Use:
-    """Returns the current resources of a process. OSError if it has ended."""
+    """Returns the current resources of a process. Raises OSError if the process has ended."""
     process = Path(f"/proc/{pid}")
     lines = (line.partition(":") for line in (process / "status").read_text().splitlines())
     sizes = {name: value for name, _, value in lines if name in ("VmRSS", "RssAnon")}
@@ -63,7 +63,8 @@ def use_of(pid: int) -> Use:
 def report(samples: Sequence[Use], *, long_seconds: float = LONG_SECONDS) -> dict[str, Any]:
     """Compares earlier and later lives. Returns the largest figures, and in ``wrong`` what grew.
 
-    ``samples``: of one node, in order. A life of ``long_seconds`` is judged separately, too.
+    ``samples``: the samples of one node, in order. A life of ``long_seconds`` is also judged
+    separately.
     """
     found: dict[str, Any] = {"samples": len(samples), "wrong": []}
     if not samples:
@@ -89,7 +90,7 @@ def report(samples: Sequence[Use], *, long_seconds: float = LONG_SECONDS) -> dic
 
 
 def _compare(wrong: list[str], where: str, first: Use, last: Use) -> dict[str, Any]:
-    """Returns both figures, for the report; what grew is added to ``wrong``."""
+    """Returns both figures for the report. Adds what grew to ``wrong``."""
     memory = [_mib(item.memory) for item in (first, last)]
     descriptors = [item.descriptors for item in (first, last)]
     if last.memory - first.memory > max(NOISE_BYTES, NOISE_SHARE * first.memory):
@@ -104,7 +105,7 @@ def _compare(wrong: list[str], where: str, first: Use, last: Use) -> dict[str, A
 
 
 def _at_equal_ages(earlier: Sequence[list[Use]], later: Sequence[list[Use]]) -> list[Use]:
-    """Returns the medians over the ages at which lives of both were measured; empty if too few."""
+    """Returns medians over the ages that both lives have in common, or nothing if too few."""
     by_age = [_by_age(lives) for lives in (earlier, later)]
     ages = by_age[0].keys() & by_age[1].keys()
     if len(ages) < LEAST_AGES:
@@ -113,7 +114,7 @@ def _at_equal_ages(earlier: Sequence[list[Use]], later: Sequence[list[Use]]) -> 
 
 
 def _by_age(lives: Iterable[list[Use]]) -> dict[int, Use]:
-    """Returns the median of the lives at each age, where one life counts as much as another."""
+    """Returns the median over the lives at each age. Every life has equal weight."""
     found: dict[int, list[Use]] = {}
     for life in lives:
         for age, part in itertools.groupby(life, key=lambda item: int(item.age // AGE_SECONDS)):

@@ -1,6 +1,6 @@
 """Short programs that use the library as users do. `test_modes` runs them in several modes.
 
-Each probe returns a short text, which must be the same in every mode.
+Each probe returns a short text. The text must be equal in every mode.
 """
 
 import asyncio
@@ -145,7 +145,7 @@ def sends_typed_transactions() -> str:
 
 
 def sends_lists_without_fee_caps() -> str:
-    """Returns the list chooses the type, whatever fees there are."""
+    """The list determines the transaction type, whatever fees there are."""
     evm = EVM(chain_id=10, base_fee=0, state=STATE)
     listed: Any = [(10, B, 0, 0, 1, 1)]  # invalid signatures do not make the transaction invalid
     short = evm.transact(B, sender=A).gas_used

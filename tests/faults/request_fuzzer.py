@@ -2,9 +2,9 @@
 
 The requests come from the registry: every method that needs no development controls, with every
 member, pair and triple of members of each parameter object, then random ones. One node is restarted
-every `FRESH` messages, the other has blocks, logs, filters and pending slices. Each answer must be
-a JSON-RPC answer to its request, and no handler may crash. ``--seed`` repeats a run. The file
-``--last`` has the request that ended a process.
+every `FRESH` messages. The other node has blocks, logs, filters and pending slices. Each answer
+must be a JSON-RPC answer to its request, and no handler may crash. ``--seed`` repeats a run. The
+file ``--last`` has the request that ended a process.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def systematic(rng: random.Random) -> Iterator[Request]:
 
 
 def endless(rng: random.Random) -> Iterator[Request]:
-    """Yields every combination, with random requests of all methods between; then again."""
+    """Yields every combination, mixed with random requests of all methods. Then starts again."""
     names = methods()
     while True:
         for request in systematic(rng):
@@ -90,7 +90,7 @@ def endless(rng: random.Random) -> Iterator[Request]:
 
 
 class LastRequests:
-    """The requests in progress, in a file that survives the process."""
+    """Keeps the requests in progress in a file that survives the process."""
 
     def __init__(self, path: Path) -> None:
         path.write_bytes(bytes(LAST_SIZE))
@@ -107,7 +107,7 @@ class LastRequests:
 
 
 class Fuzzed:
-    """A server whose dispatchers are called without sockets."""
+    """A server. Requests go to its dispatchers directly, without sockets."""
 
     def __init__(self, node: Node) -> None:
         self.server: Server = server_of(node, limits=LIMITS, threads=2)
@@ -119,12 +119,12 @@ class Fuzzed:
         self.dispatchers = [self.server.dispatcher(dialect) for dialect in DIALECTS.values()]
 
     async def ask(self, body: bytes, dialect: int) -> bytes:
-        """Returns the whole answer."""
+        """Returns the whole answer to a request."""
         answer = await self.dispatchers[dialect % len(self.dispatchers)].answer(body, client="fuzz")
         return answer.read() if isinstance(answer, LongAnswer) else answer
 
     async def result(self, method: str, *params: Any) -> Any:
-        """Returns the result of a call that succeeds."""
+        """Returns the result of a call. Fails if the call fails."""
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         return json.loads(await self.ask(body.encode(), 0))["result"]
 
@@ -184,7 +184,7 @@ class Fuzzer:
         self.faults: list[str] = []
 
     async def run(self, messages: int, until: float) -> int:
-        """Sends this many messages, or as many as the time allows. Returns their number."""
+        """Sends requests up to a number or a time. Returns the number of sent requests."""
         used = Fuzzed(dev_node(block_time_ms=1_000, slice_interval_ms=100))
         await used.start()
         await use(used)

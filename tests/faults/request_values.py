@@ -1,7 +1,7 @@
 """Parameters for the request fuzzer: the members of each parameter object, and their values.
 
 `OBJECTS` has the members of every object parameter, by decoder. Most values are plausible, so that
-requests get far; the others are hostile.
+requests pass the first checks. The other values are hostile.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ AUTHORIZATION: Final[dict[str, Maker]] = {
 
 
 def object_of(members: dict[str, Maker], rng: Rng, names: tuple[str, ...] | None = None) -> Json:
-    """Returns an object with the members ``names``, or with random ones."""
+    """Returns an object with the members ``names``, or with random members."""
     if names is None:
         names = tuple(name for name in members if rng.random() < 0.3)
     return {name: value_of(members[name], rng) for name in names}
@@ -291,7 +291,7 @@ def decoder_name(param: Param) -> str:
 
 
 def members_of(param: Param) -> dict[str, Maker]:
-    """Returns the members to combine in a parameter; none if it is not an object."""
+    """Returns the members to combine in a parameter, or none if the parameter is no object."""
     name = decoder_name(param)
     return OBJECTS.get(name) or (NESTED[name][0] if name in NESTED else {})
 
@@ -302,7 +302,7 @@ def combinations_of(members: dict[str, Maker]) -> list[tuple[str, ...]]:
 
 
 def parameter(param: Param, rng: Rng, names: tuple[str, ...] | None = None) -> Json:
-    """Returns a value for a parameter, whose object has the members ``names``."""
+    """Returns a value for a parameter. An object gets the members ``names``."""
     name = decoder_name(param)
     if names is None and not rng.randrange(HOSTILE):
         return hostile(rng)

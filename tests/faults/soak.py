@@ -1,13 +1,15 @@
 """Injects every fault into a builder and its follower, then compares both nodes.
 
-A node builds blocks under a load of transactions and publishes its slices; another follows it.
+A node builds blocks under a load of transactions and publishes its slices. Another node follows it.
 Slices are dropped, delayed, repeated and reordered. Blocks are restarted, or sealed with other
 transactions than announced. The link is cut or silent, disks are full for a while, and nodes are
-killed and restarted. Meanwhile hostile clients attack both nodes, and their answers are compared.
+killed and restarted. Meanwhile hostile clients attack both nodes, and the answers of both nodes are
+compared.
 
-At the end both must have the same heads, receipts and logs, every accepted transaction must be in a
-block, every kind of fault must have shown in the metrics, no connection may have outlived the
-node's clocks, and neither memory nor descriptors may have grown. Otherwise the exit status is 1.
+The exit status is 0 if all of the following hold at the end, and 1 otherwise. Both nodes have the
+same heads, receipts and logs. Every accepted transaction is in a block. The metrics show every kind
+of fault. No connection has outlived the node's time limits. Neither memory nor descriptors have
+grown.
 """
 
 import argparse
@@ -107,7 +109,7 @@ class Load:
 
 @dataclass(slots=True)
 class Tally:
-    """How often a fault was injected and detected, and the metrics that it changed."""
+    """Counts how often a fault was injected and detected, and the metrics that it changed."""
 
     made: int = 0
     shown: int = 0
@@ -115,7 +117,7 @@ class Tally:
 
 
 class Soak:
-    """Two nodes in separate processes: builder and follower, with their chains under ``homes``."""
+    """Runs a builder and a follower in separate processes, with their chains under ``homes``."""
 
     def __init__(self, homes: tuple[Path, Path], options: argparse.Namespace) -> None:
         self.options = options
@@ -144,7 +146,7 @@ class Soak:
         self.complaints: list[str] = []
 
     def run(self) -> dict[str, Any]:
-        """Injects faults for a while, then waits until all is quiet and compares the nodes."""
+        """Injects faults for a while, waits until both nodes are idle, and compares the nodes."""
         logger = self._deploy()
         self._followed()
         self._under_load(logger, time.monotonic() + self.options.seconds)
@@ -168,7 +170,7 @@ class Soak:
         }
 
     def close(self) -> None:
-        """End both nodes."""
+        """Ends both nodes."""
         self.load.stop.set()
         self.reads.stop.set()
         self.link.close()
@@ -234,7 +236,7 @@ class Soak:
         self.load.transfers += 1
 
     def _next_nonce(self, address: bytes) -> int:
-        """Returns the nonce after all pre-confirmed and pooled transactions."""
+        """Returns the nonce that follows all pre-confirmed and pooled transactions."""
         name = "0x" + address.hex()
         nonce = int(self.builder.ask("eth_getTransactionCount", name, "pending"), 16)
         waiting = self.builder.ask("txpool_contentFrom", name)
@@ -318,7 +320,10 @@ class Soak:
         self.link.mend()
 
     def _fill_disk(self, name: str) -> None:
-        """Fills a node's disk for a few blocks. The node must still answer, and then continue."""
+        """Fills a node's disk for a few blocks.
+
+        The node must still answer, and continue afterwards.
+        """
         node, is_own = self.nodes[name], self.options.homes is not None
         directory = self.homes[name] if is_own else self.homes[name] / "chain"
         with full_disk(node.pid, directory, is_own=is_own):
@@ -330,7 +335,7 @@ class Soak:
         wait_for(partial(_is_ready, node), READY_SECONDS, f"the {name} is not ready again")
 
     def _look(self, kind: str, node: NodeProcess, before: dict[str, float]) -> None:
-        """Waits until a metric that shows the fault has grown."""
+        """Waits until one of the fault's metrics has grown."""
         tally, signs = self.tallies[kind], SIGNS[kind]
         if self.options.feed_format != FeedFormat.FASTEVM.value and set(signs) & set(BROKEN_ORDER):
             signs += UNNAMED_LOSS
@@ -351,7 +356,7 @@ class Soak:
             tally.moved[name] = tally.moved.get(name, 0) + amount
 
     def _followed(self) -> None:
-        """Waits until the follower pre-confirms new slices, not those kept from a lost feed."""
+        """Waits until the follower pre-confirms new slices, not slices kept from a lost feed."""
 
         def serves() -> bool:
             time.sleep(LOOK_SECONDS / 4)
@@ -361,7 +366,7 @@ class Soak:
         wait_for(serves, DRAIN_SECONDS, "the follower does not come back")
 
     def _watch_memory(self) -> None:
-        """Records the memory of both nodes from time to time."""
+        """Samples the memory of both nodes from time to time."""
         pause = max(SAMPLE_SECONDS, self.options.seconds / SAMPLES)
         with ExitStack() as stack:
             path = self.options.samples
@@ -388,7 +393,10 @@ class Soak:
     # --- the end ----------------------------------------------------------------------------------
 
     def _drain(self) -> list[str]:
-        """Waits until everything is sealed. Returns the transactions that are in no block."""
+        """Waits until all transactions are sealed.
+
+        Returns the transactions that are in no block.
+        """
         missing = list(self.load.accepted)
 
         def all_sealed() -> bool:
@@ -408,7 +416,7 @@ class Soak:
         return {"balance": balance, "least": least, "most": least + self.load.unknown}
 
     def _compare(self) -> dict[str, Any]:
-        """Compares heads, blocks, receipts and logs from the first block on."""
+        """Compares heads, and all blocks, receipts and logs."""
         last = number_of(self.builder)
         wait_for(lambda: number_of(self.follower) >= last, DRAIN_SECONDS, "it stays behind")
         different, logs = [], 0
@@ -444,7 +452,7 @@ def _signed(key: bytes, nonce: int, number: int, logger: bytes | None) -> bytes:
 
 
 def _sealed(node: NodeProcess, tx_hash: str) -> Any:
-    """Returns the receipt in a canonical block; None while there is none."""
+    """Returns the receipt in a canonical block, or None if there is no such receipt."""
     receipt = node.ask("eth_getTransactionReceipt", tx_hash)
     return receipt if receipt and int(receipt["blockHash"], 16) else None
 
@@ -480,7 +488,7 @@ def _shown(tally: Tally) -> dict[str, Any]:
 
 
 def _counters(metrics: dict[str, float]) -> dict[str, float]:
-    """Returns the counters of following and building that moved."""
+    """Returns the counters about following and building that are not zero."""
     kinds = (
         "feed_", "reconcile_", "pending_", "promises_", "upstream_", "slice", "datadir_",
         "connections_",
@@ -515,7 +523,7 @@ def failures(found: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Runs the soak and prints JSON. Returns 1 if something is wrong."""
+    """Runs the soak and prints JSON. Returns 1 if there was a failure."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="of faults (%(default)s)")
     parser.add_argument("--rate", type=float, default=50.0, help="transactions per second (50)")

@@ -83,7 +83,7 @@ def test_time_limits_work_in_a_process_pool(method: str) -> None:
 
 
 def test_a_limit_that_runs_during_the_fork_holds_in_the_child() -> None:
-    """The run forks inside a precompile. It continues in the child under the same limit."""
+    """The run forks inside a precompile. The child continues the run under the same limit."""
     child = f"""
 import os
 from fastevm import EVM, Layer

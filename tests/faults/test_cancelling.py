@@ -36,7 +36,7 @@ RUNS = {
 
 
 def cancelled_when_it_runs(evm: EVM, stopped: threading.Event) -> threading.Thread:
-    """Returns a thread that cancels again and again until the run has ended."""
+    """Returns a thread that cancels repeatedly until the run has ended."""
 
     def cancel() -> None:
         while not stopped.wait(0.01):

@@ -102,7 +102,7 @@ TRANSFER_MEMBERS = [
 
 
 def refusal(client: JsonRpcClient, method: str, *params: Any) -> tuple[int, str] | None:
-    """Returns the error of a request without its gas, or None if it succeeds."""
+    """Returns the error of a request without its gas, or None if the request succeeds."""
     try:
         client.call(method, *params)
     except RpcRefusal as error:

@@ -19,7 +19,7 @@ BLOCKS = 6
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """Provides a closed directory with six blocks and two slices of three payments on them."""
+    """Provides a closed directory with six blocks and two slices of three payments each."""
     home = Home(tmp_path / "data")
     node = home.open()
     node.mine(BLOCKS)
@@ -257,7 +257,7 @@ def test_a_stored_genesis_that_makes_no_block_is_an_error(home: Home, old: str, 
 
 
 def test_a_payment_that_was_pre_confirmed_is_sealed(home: Home) -> None:
-    """The directory is undamaged here."""
+    """The data directory is undamaged here."""
     assert len(chain_of(home)) == BLOCKS + 2
     node = home.open()
     node.submit(payment(node, 3))

@@ -1,4 +1,4 @@
-"""Tests that call data whose offsets repeat do not freeze the explorer."""
+"""Tests that call data with repeating offsets do not freeze the explorer."""
 
 import json
 import shutil
@@ -59,7 +59,7 @@ def nested(depth: int, width: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provides the page's scripts where Node.js takes them for modules."""
+    """Provides the page's scripts in a folder that Node.js reads as modules."""
     found = tmp_path_factory.mktemp("explorer")
     for path in ASSETS.glob("*.js"):
         shutil.copy(path, found)
@@ -68,7 +68,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(modules: Path, script: str, given: object) -> Any:
-    """Returns the JSON that a script prints, with the page's scripts and a value."""
+    """Runs a script with the page's scripts and a value. Returns the JSON that it prints."""
     constants = f"const ASSETS = {json.dumps(modules.as_uri())}, INPUT = {json.dumps(given)};"
     ran = subprocess.run(
         ["node", "--input-type=module", "-"], input=constants + DOCUMENT + script,

@@ -1,4 +1,4 @@
-"""Tests that heavy clients do not starve others, and that a request has one budget."""
+"""Tests that heavy clients do not starve other clients, and that a request has one budget."""
 
 import asyncio
 import threading
@@ -30,14 +30,14 @@ async def started(**limits: Any) -> Server:
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    """Provides a node on which calls may last, so that only fairness lets others be served."""
+    """Provides a node with long time limits. Only fairness lets it serve other clients."""
     made = await started(call_time=LONG, request_time=LONG, call_gas=0, request_gas=2**62)
     yield made
     await made.stop()
 
 
 def client(address: str = HOST) -> aiohttp.ClientSession:
-    """Returns a client of an address of the loopback network."""
+    """Returns a client with a chosen address of the loopback network."""
     connector = aiohttp.TCPConnector(local_addr=(address, 0), limit=0)
     return aiohttp.ClientSession(connector=connector)
 
@@ -89,7 +89,7 @@ async def test_others_are_served_beside_endless_calls_of_one_client(
 async def test_others_are_served_while_blobs_wait_for_the_trusted_setup(
     server: Server, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """Loading the setup takes seconds, and every blob that arrives meanwhile waits for it."""
+    """Loading the setup takes seconds. Every blob that arrives during this time waits."""
     node, held, begun = server.node, threading.Event(), threading.Semaphore(0)
 
     def submit(raw: bytes) -> bytes:

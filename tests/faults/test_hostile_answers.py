@@ -1,4 +1,4 @@
-"""Upstreams that never finish the head of an answer, or whose answers unpack to gigabytes."""
+"""Tests upstreams that never finish the head of an answer, or whose answers unpack to gigabytes."""
 
 import asyncio
 import gzip
@@ -27,7 +27,7 @@ Writer = asyncio.StreamWriter
 
 
 async def endless(writer: Writer, data: bytes, pause: float = 0.0) -> None:
-    """Repeat the data until the client leaves."""
+    """Repeats the data until the client disconnects."""
     while True:
         writer.write(data)
         await writer.drain()
@@ -35,36 +35,36 @@ async def endless(writer: Writer, data: bytes, pause: float = 0.0) -> None:
 
 
 async def interim(writer: Writer) -> None:
-    """Send heads that announce another head."""
+    """Sends interim heads (1xx) without an end."""
     await endless(writer, INTERIM * 100)
 
 
 async def slow_interim(writer: Writer) -> None:
-    """Send an interim head now and then."""
+    """Sends an interim head (1xx) now and then."""
     await endless(writer, INTERIM, 0.02)
 
 
 async def slow(writer: Writer) -> None:
-    """Send a byte of the head now and then."""
+    """Sends one byte of the head now and then."""
     writer.write(b"HTTP/1.1 200 OK\r\nX: ")
     await endless(writer, b"x", 0.02)
 
 
 async def headers(writer: Writer) -> None:
-    """Send headers without an end."""
+    """Sends headers without an end."""
     writer.write(b"HTTP/1.1 200 OK\r\n")
     await endless(writer, b"X: " + b"x" * 4_000 + b"\r\n")
 
 
 async def bomb(writer: Writer) -> None:
-    """Send a body that unpacks to 200 MB."""
+    """Sends a body that unpacks to 200 MB."""
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB)
     await endless(writer, head + BOMB, MAX_WAIT)
 
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Callable[..., Awaitable[str]]]:
-    """A function that starts an upstream and returns its address without the scheme."""
+    """Provides a function that starts an upstream and returns its address without the scheme."""
     servers: list[asyncio.Server] = []
     tasks: set[asyncio.Task[None]] = set()
 
@@ -92,20 +92,20 @@ async def serve() -> AsyncIterator[Callable[..., Awaitable[str]]]:
 
 
 async def blocking(address: str, timeout: float) -> None:
-    """Call with the blocking client."""
+    """Makes a call with the blocking client."""
     client = JsonRpcClient(f"http://{address}", timeout=timeout, max_answer=LIMIT, compressed=True)
     with client:
         await asyncio.to_thread(client.call, "eth_chainId")
 
 
 async def asynchronous(address: str, timeout: float) -> None:
-    """Call with the client of an event loop."""
+    """Makes a call with the client of an event loop."""
     async with AsyncJsonRpcClient(f"http://{address}", timeout=timeout, max_answer=LIMIT) as client:
         await client.call("eth_chainId")
 
 
 async def websocket(address: str, timeout: float) -> None:
-    """Open a WebSocket."""
+    """Opens a WebSocket."""
     async with WebSocketClient(f"ws://{address}", timeout=timeout):
         pass
 

@@ -41,7 +41,7 @@ def opened(path: Path, url: str) -> Node:
 
 
 def picture(node: Node) -> Picture:
-    """Returns the head, and one value of each kind that a step changes."""
+    """Returns the head, and one value of each kind that `step` changes."""
     head = node.chain.head
     layer = node.chain.layer_of(head.hash)
     clock = node.producer.clock.offset
@@ -52,7 +52,7 @@ def picture(node: Node) -> Picture:
 
 
 def step(node: Node, number: int) -> None:
-    """Makes one change, by a developer or a transaction."""
+    """Makes one change, with a development method or a transaction."""
     control: Any = node.development.required()
     kind = number % 5
     if kind == 0:
@@ -75,7 +75,7 @@ def step(node: Node, number: int) -> None:
 
 
 def work_until_killed(path: Path, url: str, pipe: Connection, first: int) -> None:
-    """Changes the chain and reports a picture after each step. A snapshot is always due."""
+    """Changes the chain and reports a picture after each step. Every step may write a snapshot."""
     state_snapshot.FORK_SNAPSHOT_GAS = 5 * state_snapshot.BLOCK_GAS  # type: ignore[misc]
     state_snapshot.MIN_PAUSE = 0  # type: ignore[misc]
     node, number = opened(path, url), first

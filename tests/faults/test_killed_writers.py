@@ -1,4 +1,4 @@
-"""Tests of a node that is killed at any time, also while it saves state and archive."""
+"""Tests a node that is killed at any time, also while it saves state and archive."""
 
 import contextlib
 import multiprocessing
@@ -24,7 +24,7 @@ def opened(path: Path) -> Node:
 
 
 def mine_until_killed(path: Path, pipe: Connection) -> None:
-    """Mines blocks and reports each hash. A snapshot is always due."""
+    """Mines blocks and reports each hash. Every block may write a snapshot."""
     state_snapshot.SNAPSHOT_GAS = 5 * state_snapshot.BLOCK_GAS  # type: ignore[misc]
     state_snapshot.MIN_PAUSE = 0  # type: ignore[misc]
     node = opened(path)

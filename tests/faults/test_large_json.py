@@ -18,7 +18,7 @@ __all__ = ["make_caller"]
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Provides the names of the threads that called a parser last, by the parser's name."""
+    """Provides, by parser, the name of the thread that called the parser last."""
     found: dict[str, str] = {}
 
     def watch(module: Any, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Tests that transactions longer than a slice delay no others and are not lost."""
+"""Tests that transactions longer than a slice delay no other transactions and are not lost."""
 
 import threading
 import time
@@ -27,7 +27,7 @@ HONEST = 5
 
 
 class Watched:
-    """A node that builds slices, and every slice that it published."""
+    """A node that builds slices, and a list of all published slices."""
 
     def __init__(self, **options) -> None:
         self.node: Node = dev_node(accounts=6, **options)
@@ -75,7 +75,7 @@ def live() -> Iterator[Watched]:
 
 
 class Held:
-    """Blocks executions of a transaction until they are released or cancelled."""
+    """Blocks the execution of a transaction until it is released or cancelled."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tx_hash = b""
@@ -103,7 +103,7 @@ class Held:
         monkeypatch.setattr(SlicedBlock, "cancel", cancelled)
 
     def begin(self, live: Watched) -> Transaction:
-        """Submits a long transaction. Returns it when its execution has begun."""
+        """Submits a long transaction. Returns it after its execution has begun."""
         transaction = live.signed(0, to=BLAKE2F, data=DATA, gas_limit=LONG_GAS)
         self.tx_hash = transaction.hash
         live.node.submit(transaction.raw)
@@ -230,7 +230,7 @@ def test_a_moved_head_ends_the_long_transaction_of_the_block_before(
 
 
 def test_many_contracts_are_deployed_in_each_slice(live: Watched) -> None:
-    """Unknown code may be slow. Fast creations leave time for the next ones."""
+    """Unknown code may be slow. Fast creations leave time for the next transactions."""
     sent = [
         live.submit(who, to=None, data=b"\x00", gas_limit=3_000_000)
         for who in range(5)

@@ -25,7 +25,7 @@ Amount = Callable[[float, float], float]
 
 
 def warm_up(time: float, age: float) -> float:
-    """Returns the MiB of a process that fills its caches."""
+    """Returns the MiB of a process that is filling its caches."""
     return 90 + 60 * (1 - math.exp(-age / 400)) + 6 * math.sin(time)
 
 

@@ -16,7 +16,7 @@ CODE = "0x5f5f60015f5f60045af1503d5f55"
 
 
 def test_a_moved_precompile_is_back_in_the_next_block() -> None:
-    """Blocks reuse a machine, which must not keep a pointer to the moves of a finished run."""
+    """Blocks reuse a machine. It must not keep a pointer to the moves of a finished run."""
     node = dev_node(accounts=1, mining=Mining.INSTANT)
     node.development.amend({"0x" + CALLER.hex(): {"code": CODE}})
     view = view_of(node.chain.layer_of(node.chain.head.hash))

@@ -1,4 +1,4 @@
-"""Headers whose values have no meaning: each request gets an answer or a refusal, no fault."""
+"""Tests headers with meaningless values: each request gets an answer or an error, no crash."""
 
 import asyncio
 import logging
@@ -52,7 +52,7 @@ UPGRADE = {
 
 
 def request(target: bytes, headers: dict[str, bytes]) -> bytes:
-    """A request with its body, if it is a POST."""
+    """Returns a request. A POST gets a body."""
     body = BODY if target.startswith(b"POST") else b""
     if body:
         headers = {"Content-Length": b"%d" % len(body), **headers}
@@ -61,7 +61,7 @@ def request(target: bytes, headers: dict[str, bytes]) -> bytes:
 
 
 async def status(address: tuple[str, int], sent: bytes) -> int:
-    """The status of the answer; 0 if the connection ends without one, or stays open."""
+    """Returns the status of the answer, or 0 if the connection ends or stays open without one."""
     reader, writer = await asyncio.open_connection(*address)
     try:
         writer.write(sent)
@@ -76,7 +76,7 @@ async def status(address: tuple[str, int], sent: bytes) -> int:
 
 
 async def served(access: Access) -> Server:
-    """A server over a node in memory, with a feed."""
+    """Provides a server of a node in memory, with a feed."""
     node = FakeNode(chain_of(3))
     node.feed = FeedHub(MetricsRegistry())  # type: ignore[attr-defined]
     listener = Listener(DIALECTS["preconf"], port=0, access=access)
@@ -86,13 +86,13 @@ async def served(access: Access) -> Server:
 
 
 def address_of(server: Server) -> tuple[str, int]:
-    """Host and port of a server."""
+    """Returns host and port of a server."""
     host, _, port = server.urls[0].removeprefix("http://").rpartition(":")
     return host, int(port)
 
 
 def faults(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The exceptions in the log, without aiohttp's refusals of bytes that are no request."""
+    """Returns the exceptions in the log, without aiohttp's errors for bytes that are no request."""
     found = [record.exc_info[1] for record in caplog.records if record.exc_info]
     return [repr(error) for error in found if not isinstance(error, HttpProcessingError)]
 

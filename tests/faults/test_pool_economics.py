@@ -1,9 +1,9 @@
-"""Tests of published attacks on the pool: senders that pay less, or cannot pay, evict nobody.
+"""Tests published attacks on the pool. Senders that pay less, or cannot pay, must evict nobody.
 
 Sources: "DETER: Denial of Ethereum Txpool Services" (CCS 2021), "Speculative Denial-of-Service
 Attacks in Ethereum" (USENIX Security 2024; MemPurge), "Understanding Ethereum Mempool Security
-under Asymmetric DoS by Symbolized Stateful Fuzzing" (USENIX Security 2024), and the behaviour that
-go-ethereum and reth have published as tests of their pools.
+under Asymmetric DoS by Symbolized Stateful Fuzzing" (USENIX Security 2024), and the tests of the
+pools of go-ethereum and reth.
 """
 
 from contextlib import suppress
@@ -68,7 +68,7 @@ def full_pool() -> tuple[TransactionPool, list[Transaction]]:
 
 
 def offer(pool: TransactionPool, *transactions: Transaction) -> int:
-    """Offers transactions. Returns how many the pool takes."""
+    """Offers transactions. Returns how many of them the pool accepts."""
     taken = 0
     for transaction in transactions:
         with suppress(InvalidTransaction):
@@ -78,7 +78,7 @@ def offer(pool: TransactionPool, *transactions: Transaction) -> int:
 
 
 def assert_all_stay(pool: TransactionPool, offers: list[Transaction]) -> None:
-    """Asserts that every honest transaction is pooled and the pool keeps its limits."""
+    """Asserts that the pool keeps every honest transaction and its limits."""
     assert [item for item in offers if pool.find(item.hash) is None] == []
     assert pool.executable_count <= CAPACITY
     assert pool.queued_count <= QUEUED

@@ -1,4 +1,4 @@
-"""Tests that redirects of an upstream node are not followed."""
+"""Tests that the node does not follow redirects of an upstream."""
 
 import asyncio
 from collections.abc import AsyncIterator

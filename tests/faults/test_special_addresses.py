@@ -37,7 +37,7 @@ def test_usual_addresses(address: str) -> None:
 
 @pytest.fixture
 def connected(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Provides the addresses to which sockets connected; nothing leaves this machine."""
+    """Provides the addresses to which sockets connected. No packet leaves this machine."""
     found: list[Any] = []
 
     def connect(address: Any, *_: Any) -> socket.socket:

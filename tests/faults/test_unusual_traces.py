@@ -38,7 +38,7 @@ async def server() -> AsyncIterator[Server]:
 
 
 async def test_hundreds_of_heavy_calls_end_with_the_limit_that_they_share(server: Server) -> None:
-    """The sums of their gas limits and times exceed 64 bits and a second."""
+    """The gas limits sum up to more than 64 bits, and the times to more than a second."""
     heavy = {"to": LOOPED, "gas": hex(2**63)}
     async with client() as session:
         code = await ask(session, server, "anvil_setCode", LOOPED, LOOP_CODE)

@@ -1,17 +1,17 @@
 """Runs ``fastevm_watch`` subscribers under kills, cut links, slow readers and reorganisations.
 
 ``python -m tests.faults.watch_soak --seconds 1800 --subscribers 50 --questions 1000`` runs a node
-with slices and a data directory in another process and subscribers here, some of them in processes
-of their own. The node is killed and started again, its queues are full for a while, subscribers cut
-their connections, read nothing for seconds or are killed, a proxy resets or holds links, and blocks
-are replaced.
+with slices and a data directory in another process. Subscribers run in this process, and some in
+separate processes. The node is killed and started again, and its queues are full for a while.
+Subscribers cut their connections, read nothing for seconds or are killed. A proxy resets or holds
+links, and blocks are replaced.
 
-Each subscriber keeps a copy of its answers and checks every message: sequence numbers without gaps
-(or a whole picture that says how many messages it missed), and only answers that differ from the
-copy. Every transaction stores a larger number than those before it, so the value of a slot may only
-fall after a reorganisation, also across the death of the node. Copies for ``latest`` must equal
-eth_calls at the block of the message. From time to time nothing is sent until all copies must
-equal the state of the node.
+Each subscriber keeps a copy of its answers and checks every message. Sequence numbers have no gaps,
+except before a whole picture that says how many messages were missed. A message has only answers
+that differ from the copy. Every transaction stores a larger number than earlier ones, so the value
+of a slot may only fall after a reorganisation, also if the node was killed. Copies for ``latest``
+must equal eth_calls at the block of the message. From time to time no transactions are sent until
+all copies equal the state of the node.
 """
 
 import argparse
@@ -53,7 +53,7 @@ TAGS: Final = ("pending", "latest")
 
 
 class Fault(AssertionError):
-    """A subscriber got a wrong message, or missed a message."""
+    """Raised if a subscriber got a wrong message or missed a message."""
 
 
 class Copy(Struct):
@@ -101,7 +101,7 @@ class Copy(Struct):
 
 
 class Harness:
-    """A node with slices in another process, and its recent events."""
+    """Runs a node with slices in another process, and keeps its recent events."""
 
     def __init__(self, node: NodeProcess, http: aiohttp.ClientSession) -> None:
         self.node, self.http = node, http
@@ -125,7 +125,7 @@ class Harness:
         return answer["result"]
 
     async def deploy(self) -> None:
-        """Creates the contracts with ordinary transactions, which survive kills."""
+        """Creates the contracts with ordinary transactions, because these survive kills."""
         self.sender = (await self.request("eth_accounts"))[0]
         found = []
         for code in (TABLE_CODE, CLOCK_CODE):
@@ -151,7 +151,7 @@ class Harness:
             self.done["transactions"] += 1
 
     async def values(self, slots: list[int], block: Any) -> dict[int, str] | None:
-        """Return the values of slots as eth_call has them, or None if a call fails."""
+        """Returns the values of slots by eth_call, or None if a call fails."""
         found = {}
         for first in range(0, len(slots), CALLS_AT_ONCE):
             some = slots[first : first + CALLS_AT_ONCE]
@@ -210,13 +210,13 @@ class Subscriber:
         self.ends = False
 
     def request(self) -> dict[str, Any]:
-        """Returns the object of the subscription."""
+        """Returns the request object of the subscription."""
         calls = [{"to": self.table, "data": f"0x{slot:064x}"} for slot in self.slots]
         return {"calls": [*calls, {"to": self.clock}], "block": self.tag}
 
     @property
     def source(self) -> str:
-        """Returns a distinct address, because limits count clients by address."""
+        """Returns a separate address, because limits apply per address."""
         return f"127.0.1.{self.number + 1}"
 
     async def run(self, harness: Harness) -> None:
@@ -277,7 +277,7 @@ class Subscriber:
             transport.resume_reading()  # type: ignore[attr-defined]
 
     async def take(self, reported: dict[str, Any], harness: Harness) -> None:
-        """Checks a message of the server."""
+        """Checks a message from the server."""
         if "id" in reported:
             if "error" in reported:
                 raise Fault(f"no subscription: {reported['error']}")
@@ -291,7 +291,7 @@ class Subscriber:
             await self.check_block(harness)
 
     def check_order(self, fresh: dict[int, str], harness: Harness) -> None:
-        """Checks that a slot never gets an older value, unless blocks were replaced."""
+        """Checks that no slot gets an older value, unless blocks were replaced."""
         now = time.monotonic()
         for question, text in fresh.items():
             if question == len(self.slots):
@@ -328,7 +328,7 @@ class Subscriber:
 
 
 class Soak:
-    """A node, subscribers, and the faults."""
+    """Runs a node, subscribers, and the faults."""
 
     def __init__(
         self, harness: Harness, ports: tuple[int, ...], subscribers: int, wanted: tuple[int, int]
@@ -343,11 +343,11 @@ class Soak:
         self.is_over = False
 
     def ports_of(self, number: int) -> tuple[int, ...]:
-        """Returns the ports that a subscriber chooses from."""
+        """Returns the ports from which a subscriber chooses."""
         return (self.link.port,) if number % LINKED == LINKED - 1 else self.ports
 
     async def run(self, end: float, *, kill_every: float, calm_every: float) -> None:
-        """Runs everything until the end. Raises Fault."""
+        """Runs all subscribers and faults until the end. Raises Fault."""
         async with asyncio.TaskGroup() as group:
             for client in self.clients:
                 group.create_task(client.run(self.harness))
@@ -362,7 +362,7 @@ class Soak:
                     client.ends = True
 
     async def disturb(self, end: float, kill_every: float, calm_every: float) -> None:
-        """Sends transactions, kills, cuts and reorganises until the end."""
+        """Sends transactions, kills the node, cuts links and reorganises until the end."""
         harness, random = self.harness, self.harness.random
         next_kill = time.monotonic() + kill_every
         next_calm = time.monotonic() + calm_every
@@ -389,7 +389,7 @@ class Soak:
                 next_calm = time.monotonic() + calm_every
 
     async def hold_link(self) -> None:
-        """Resets the links of the proxy, or blocks them for a while."""
+        """Resets the links of the proxy or blocks them for a while."""
         if self.harness.random.random() < 0.5:
             await asyncio.to_thread(self.link.cut)
         else:
@@ -419,7 +419,7 @@ class Soak:
             harness.is_calm = False
 
     async def children(self, number: int) -> None:
-        """Repeatedly starts a subscriber in a separate process, and kills it."""
+        """Repeatedly starts a subscriber in a separate process and kills it."""
         harness = self.harness
         values = (number, harness.table, harness.clock, harness.node.port, *self.wanted)
         arguments = ["-m", "tests.faults.watch_soak", "--child", *map(str, values)]
@@ -463,7 +463,7 @@ async def soak(
     kill_every: float = 60.0,
     calm_every: float = 45.0,
 ) -> Counter[str]:
-    """Runs everything and returns a report. Raises Fault."""
+    """Runs all subscribers and faults, and returns a report. Raises Fault."""
     with (
         tempfile.TemporaryDirectory(prefix="fastevm-watch-soak-") as name,
         started(Path(name)) as (node, second),

@@ -1,7 +1,7 @@
-"""A node whose subscriber queues can be filled on demand. Takes the options of `fastevm node`.
+"""Runs a node with fillable subscriber queues. Takes the options of `fastevm node`.
 
-Each line of its standard input is a number of seconds, for which the queue of one subscriber of
-``fastevm_watch`` is full, as if its client read nothing.
+Each line of its standard input is a number of seconds. For this time the queue of one subscriber of
+``fastevm_watch`` is full, as if the client read nothing.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from fastevm.rpc.transport.server import Server, serve
 
 
 async def fill_queue(server: Server, seconds: float) -> None:
-    """Makes the queue of a subscriber full for a while."""
+    """Fills the queue of a subscriber for ``seconds``."""
     subscribers = list(server.hub.watching._standing)
     if not subscribers:
         return

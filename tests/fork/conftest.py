@@ -1,4 +1,4 @@
-"""Upstream nodes with the market in their genesis, shared by the tests of a module."""
+"""Provides upstream nodes with the market in their genesis, shared by the tests of a module."""
 
 import shutil
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ TRANSACTIONS = 20
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[Upstream]:
-    """Provides our node, a few blocks above its genesis."""
+    """Provides a fastevm node with a few blocks after its genesis."""
     with market_nodes.start_own() as node:
         node.make_blocks(EMPTY_BLOCKS, TRANSACTIONS)
         yield node
@@ -23,7 +23,7 @@ def own() -> Iterator[Upstream]:
 
 @pytest.fixture(scope="module")
 def anvil() -> Iterator[Upstream]:
-    """Provides anvil with the same blocks. Skips if npm is missing."""
+    """Provides anvil with equal blocks. Skips if npm is missing."""
     if shutil.which("npm") is None:
         pytest.skip("needs npm")
     try:
@@ -37,6 +37,6 @@ def anvil() -> Iterator[Upstream]:
 
 @pytest.fixture(scope="module", params=["own", "anvil"])
 def either(request: pytest.FixtureRequest) -> Upstream:
-    """Provides our node, then anvil."""
+    """Provides fastevm, then anvil."""
     node: Upstream = request.getfixturevalue(request.param)
     return node

@@ -1,4 +1,4 @@
-"""Fetches into a cache until it is killed: ``fetching.py URL BLOCK FOLDER SEED``.
+"""Fetches into a cache until the process is killed: ``fetching.py URL BLOCK FOLDER SEED``.
 
 Prints a line for each completed fetch with the number of values.
 """

@@ -1,4 +1,4 @@
-"""Calls, bundles and blocks on a fork have the results of the upstream, in few round trips."""
+"""Tests that calls, bundles and blocks on a fork have the upstream's results, in few requests."""
 
 from collections.abc import Iterator
 from pathlib import Path

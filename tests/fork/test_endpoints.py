@@ -1,4 +1,4 @@
-"""Whatever an endpoint does, values are right, or an error names the endpoint and a remedy."""
+"""Tests faulty endpoints: values are right, or an error names the endpoint and a remedy."""
 
 import re
 import time

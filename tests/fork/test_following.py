@@ -1,4 +1,4 @@
-"""A node follows an endpoint that lies, lags or reorganises. The node reports it and recovers."""
+"""Tests a node that follows an endpoint which lies, lags or reorganises. It must recover."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -63,7 +63,7 @@ def make_block(upstream: ServerThread, nonce: int, to: bytes = COUNTER) -> None:
 
 
 def in_step(upstream: ServerThread, node: Node) -> None:
-    """Waits until the node has the newest block and its pending block is a child of that block."""
+    """Waits until the node has the newest block, and a pending block that is its child."""
     head = upstream.server.node.chain.head
     wait_for(lambda: node.chain.head.hash == head.hash, MAX_WAIT, "it did not follow")
 
@@ -112,7 +112,7 @@ def test_a_lie_is_reported_as_long_as_it_lasts(
 def test_a_value_that_was_wrong_once_is_replaced(
     upstream: ServerThread, proxy: Proxy, lie: str
 ) -> None:
-    """A reader got the wrong value before the block came."""
+    """A reader got the wrong value before the next block arrived."""
     target, endpoint = LIES[lie]
     node = follower_of(proxy)
     proxy.endpoint = endpoint
@@ -151,7 +151,7 @@ def test_a_wrong_value_is_not_carried_into_the_next_generation(
 
 
 def test_a_machine_that_lags_moves_no_head(upstream: ServerThread, proxy: Proxy) -> None:
-    """One of two machines behind the endpoint's address is two blocks behind."""
+    """An address has two machines. One of them is two blocks behind."""
     node = follower_of(proxy)
     with ServerThread(node) as server, upstream.client() as there:
         for nonce in range(3):
@@ -179,7 +179,7 @@ def test_a_machine_that_lags_moves_no_head(upstream: ServerThread, proxy: Proxy)
 def test_a_reorganisation_through_the_proxy_is_followed(
     upstream: ServerThread, proxy: Proxy
 ) -> None:
-    """No values of the removed block are requested."""
+    """Nobody requests values of the removed block."""
     node = follower_of(proxy)
     with ServerThread(node) as server, upstream.client() as there:
         make_block(upstream, 0)

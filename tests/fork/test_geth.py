@@ -1,4 +1,4 @@
-"""A node forks and follows a real geth, replays its transactions, and answers alike."""
+"""Tests a node that forks and follows a real geth, replays its transactions, and answers alike."""
 
 import json
 from collections.abc import Iterator
@@ -69,14 +69,14 @@ def in_step(geth: Geth, node: Node) -> None:
 
 
 def newest(geth: Geth) -> bytes:
-    """The hash of geth's newest block."""
+    """Returns the hash of geth's newest block."""
     return bytes.fromhex(geth.client.call("eth_getBlockByNumber", "latest", False)["hash"][2:])
 
 
 def both(
     geth: Geth, follower: tuple[Node, JsonRpcClient], method: str, params: list[Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The responses of geth and of the follower at the same newest block."""
+    """Returns the responses of geth and of the follower at one newest block."""
     node, client = follower
 
     def asked() -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -131,7 +131,7 @@ def test_a_replayed_transaction_has_the_trace_of_geth(
 
 
 def without_root(answer: dict[str, Any]) -> dict[str, Any]:
-    """Removes state root and hash of a simulated block, which a fork cannot know."""
+    """Removes state root and hash of a simulated block, because a fork cannot compute them."""
     text = json.dumps(answer)
     for block in answer["result"]:
         text = text.replace(block["hash"], UNKNOWN).replace(block["stateRoot"], UNKNOWN)

@@ -1,4 +1,4 @@
-"""Endpoints that lag, reorganise or change chains: values are those of one block, or an error."""
+"""Tests endpoints that lag, reorganise or change chains. All values must belong to one block."""
 
 import threading
 import time
@@ -100,7 +100,7 @@ def test_a_chain_id_that_is_not_expected_is_an_error(proxy: Proxy, tmp_path: Pat
 
 
 def test_caches_of_two_chains_do_not_mix(own: Upstream, proxy: Proxy, tmp_path: Path) -> None:
-    """Both chains have the same chain id and block number."""
+    """Both chains have equal chain ids and block numbers."""
     document = market.empty_genesis() | {"timestamp": hex(market.GENESIS_TIME - 1)}
     wanted = Wanted({TOKEN}, {(TOKEN, SLOT)})
     with opened(proxy, tmp_path, own.head - 2) as source:
@@ -130,7 +130,7 @@ def test_one_of_several_nodes_lags(own: Upstream, proxy: Proxy, tmp_path: Path, 
 def test_a_lie_in_a_trace_alone_is_not_believed(
     own: Upstream, proxy: Proxy, tmp_path: Path
 ) -> None:
-    """Values from a trace are compared with a read before they are used."""
+    """Values from a trace are compared with a read before use."""
 
     class LyingTraces(faulty.Lies):
         def _changed(self, method: str, params: list[Any], result: Any) -> Any:
@@ -174,7 +174,7 @@ class Miner(threading.Thread):
 
 
 def test_the_newest_state_of_a_node_that_mines_is_that_of_one_block(anvil: Upstream) -> None:
-    """During mining anvil returns values of the next block in about a third of these reads."""
+    """While it mines, anvil returns values of the next block in about a third of these reads."""
     wanted, differences = Wanted(slots={(bytes.fromhex(COUNTER[2:]), 0)}), []
     with Proxy(anvil.url) as proxy, Miner(anvil):
         for _ in range(ATTEMPTS):

@@ -1,4 +1,4 @@
-"""Processes are killed while they fetch into one cache. No cached value is ever wrong."""
+"""Kills processes while they fetch into one cache. No cached value may ever be wrong."""
 
 import random
 import sqlite3
@@ -26,7 +26,7 @@ SIDE_BY_SIDE = 2  # processes on one cache
 
 
 def begin(url: str, block: int, folder: Path, seed: int) -> subprocess.Popen[str]:
-    """Starts a process and waits until it fetches."""
+    """Starts a process that fetches."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.fork.fetching", url, str(block), str(folder), str(seed)],
         cwd=ROOT, env=child_environment(), stdout=subprocess.PIPE, text=True,
@@ -87,7 +87,7 @@ def kill_often(own: Upstream, folder: Path, kills: int, seed: int) -> None:
 
 
 def check_offline(own: Upstream, url: str, folder: Path, block: int, found: Found) -> None:
-    """Checks that the same values are read offline, and that errors name missing values."""
+    """Checks that equal values are read offline, and that errors name missing values."""
     with RemoteSource.open(url, block, cache=folder, offline=True, progress=False) as source:
         again = source.fetch(Wanted(set(found.accounts), set(found.slots)))
         assert again.slots.items() >= found.slots.items()

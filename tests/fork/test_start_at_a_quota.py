@@ -1,7 +1,6 @@
-"""The start of a fork at an endpoint with the quota of a free plan.
+"""Starts a fork at an endpoint with the quota of a free plan.
 
-The quota is 330 compute units per second, so the start's duration depends on units, not on the
-machine.
+The quota is 330 compute units per second, so the duration depends on units, not on the machine.
 """
 
 import shutil
@@ -54,7 +53,7 @@ def proxy(own: Upstream) -> Iterator[Proxy]:
 
 
 def cost(proxy: Proxy, node: NodeProcess) -> Quota:
-    """Returns the units that the endpoint counted until the node returned its head."""
+    """Returns the compute units that the endpoint counted until the node returned its head."""
     proxy.endpoint = quota = Quota()
     with node:
         assert int(node.ask("eth_blockNumber"), 16) > 0

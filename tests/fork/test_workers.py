@@ -1,4 +1,4 @@
-"""Bundles on a fork run in worker processes without a network, which receive the fetched values."""
+"""Tests bundles on a fork in worker processes, which receive fetched values and have no network."""
 
 import http.client
 import multiprocessing
@@ -18,7 +18,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 def go_offline() -> None:
-    """Lets no new HTTP connection of this process open."""
+    """Prevents new HTTP connections of this process."""
 
     def refuse(self: http.client.HTTPConnection) -> None:
         raise OSError("a worker asked the network")
@@ -34,7 +34,7 @@ def proxy(own: Upstream) -> Iterator[Proxy]:
 
 @pytest.fixture(scope="module")
 def expected(own: Upstream) -> list[bytes]:
-    """Returns the outputs of the bundles, run on threads of this process."""
+    """Runs the bundles on threads of this process. Returns their outputs."""
     with Proxy(own.url) as proxy:
         results = simulate_many(forked(proxy, own).state, bundles())
         return [result.calls[-1].output for result in results]

@@ -12,7 +12,7 @@ ABSENT_SLOT = 1 << 200
 
 
 def wide(tokens: int = 40, holders: int = 3) -> Wanted:
-    """Returns keys of many kinds of accounts, of set and unset slots, of block hashes."""
+    """Returns keys of many kinds of accounts, of set and unset slots, and of block hashes."""
     wanted = Wanted()
     wanted.accounts = {
         NOBODY,
@@ -32,7 +32,7 @@ def wide(tokens: int = 40, holders: int = 3) -> Wanted:
 
 
 def small() -> Wanted:
-    """Returns few keys, for a test with many requests."""
+    """Returns few keys, for tests with many requests."""
     return wide(tokens=2, holders=1)
 
 
@@ -48,7 +48,7 @@ def answers(upstream: Upstream, calls: list[Call]) -> list[str]:
 
 
 def differences(upstream: Upstream, found: Found, block: int) -> list[str]:
-    """Returns the fetched values that differ from the upstream's at that block."""
+    """Returns the fetched values that differ from the upstream's values at that block."""
     at = hex(block)
     return [
         *_accounts(upstream, found.accounts, at),

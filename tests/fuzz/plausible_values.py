@@ -1,4 +1,4 @@
-"""Valid arguments of a call, chosen by parameter name and annotation."""
+"""Makes valid arguments of a call, by parameter name and annotation."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def by_name(pick: random.Random, name: str, annotation: str) -> Any:
 
 
 def plausible(pick: random.Random, name: str, annotation: str) -> Any:
-    """Returns a value that a parameter of this name and type may take."""
+    """Returns a plausible value for a parameter of this name and type."""
     found = by_name(pick, name, annotation)
     if found is not None:
         return found

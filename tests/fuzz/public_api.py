@@ -1,9 +1,9 @@
-"""Calls the public objects randomly with hostile values, which may raise exceptions but not crash.
+"""Calls the public objects randomly with hostile values. Exceptions are allowed, crashes are not.
 
 ``python -m tests.fuzz.public_api --calls 1000000 --seed 1``. Names and types come from the stubs.
 Most arguments are valid, some are hostile. A sequence makes objects (with and without their
 constructors), calls methods, sets attributes, and copies, pickles and subclasses objects, on two
-threads at once. It also runs Python hooks during execution, blocks on several threads, batches
+threads concurrently. It also runs Python hooks during execution, blocks on several threads, batches
 whose columns other libraries read, and contracts by their ABI. Only a crash, a hang or a
 sanitizer's report is a failure. The current sequence is printed, so that ``--seed`` and ``--first``
 can repeat it. ``--counts`` shows the number of calls by name, and how many were accepted.
@@ -40,7 +40,7 @@ HOSTILE: Final = 8  # one in this many arguments is hostile
 
 
 class Lying(list):  # type: ignore[type-arg]
-    """A list whose length differs from its ``len``."""
+    """A list with a wrong ``len``."""
 
     said = 20
 
@@ -72,7 +72,7 @@ accepted: Counter[str] = Counter()
 
 
 class Sequence:
-    """One sequence of calls. Its threads share its objects."""
+    """A sequence of calls. Its threads share its objects."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -197,7 +197,7 @@ class Sequence:
             self.call(shown, getattr(target, name), known.methods[name])
 
     def simulate(self) -> None:
-        """Simulates calls on a state view one part of which is hostile."""
+        """Simulates calls on a state view with one hostile part."""
         view = view_of(fastevm.Layer.empty())
         name = self.random.choice(("layer", "block_hash", "ancestors", "config", "schedule"))
         if self.random.randrange(2):
@@ -257,7 +257,7 @@ class Sequence:
         accepted["Contract.function"] += 1
 
     def hook(self) -> None:
-        """Runs hostile Python during execution, in a precompile or in hooks."""
+        """Runs hostile Python code during execution, in a precompile or in hooks."""
         evm = self.random.choice([o for o in self.objects if isinstance(o, fastevm.EVM)])
         answer = self.value()
 
@@ -291,7 +291,7 @@ class Sequence:
         accepted["duplicate"] += 1
 
     def step(self) -> None:
-        """Does one random step; an exception counts as an answer."""
+        """Does one random step. An exception is a valid answer."""
         kind = self.random.randrange(40)
         with suppress(Exception):
             if kind < 6:
@@ -306,7 +306,7 @@ class Sequence:
                 ]()
 
     def run(self) -> None:
-        """Runs all steps, on this thread and on another."""
+        """Runs all steps on this thread and on another thread."""
 
         def steps() -> None:
             for _ in range(STEPS):

@@ -35,7 +35,7 @@ FURTHER_FUNCTIONS: Final = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter, whether it is required, and whether it is keyword-only."""
+    """A parameter: its name, whether it is required, and whether it is keyword-only."""
 
     name: str
     annotation: str
@@ -45,7 +45,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Described:
-    """A class in a stub: its methods with their parameters, its attributes with types."""
+    """A class in a stub: the parameters of its methods, and the types of its attributes."""
 
     methods: dict[str, list[Parameter]]
     values: dict[str, str]
@@ -119,7 +119,7 @@ def is_property(item: ast.FunctionDef) -> bool:
 
 
 def function_parameters(function: Any) -> list[Parameter]:
-    """Returns the parameters of a public function; [] if its module does not have them."""
+    """Returns the parameters of a public function, or [] if its module does not list them."""
     for node in tree_of(function.__module__).body:
         if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
             return parameters_of(node)

@@ -1,4 +1,4 @@
-"""A short run of the fuzzer of the public objects, in a process that must exit with 0."""
+"""Runs the fuzzer of the public objects briefly, in a process that must exit with 0."""
 
 import os
 import random

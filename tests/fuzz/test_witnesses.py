@@ -1,4 +1,7 @@
-"""A sample of mutated witnesses of real blocks. ``python -m tests.fuzz.witnesses`` runs all."""
+"""Runs a sample of mutated witnesses of real blocks.
+
+``python -m tests.fuzz.witnesses`` runs all.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Mutates witnesses of real blocks. Each must be refused with a message, without a crash.
+"""Mutates witnesses of real blocks. Each must be rejected with a message, without a crash.
 
     python -m tests.fuzz.witnesses --count 10000
 
-Only the nodes and codes that the block reads are mutated, as others are not read.
+Only the nodes and codes that the block reads are mutated, because the block does not read others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KINDS = ("bit", "removed", "swapped", "cut", "grown", "code", "header")
 
 
 class Subject(NamedTuple):
-    """A real block and the part of its witness that it reads."""
+    """A real block, and the part of its witness that the block reads."""
 
     name: str
     chain: ChainConfig
@@ -48,7 +48,7 @@ class Subject(NamedTuple):
 
 
 def subjects(most_nodes: int = MOST_NODES) -> Iterator[Subject]:
-    """Yields the blocks whose witnesses are complete and small enough."""
+    """Yields the blocks that have a complete and small enough witness."""
     for name, content in cases_of(REAL, "mainnet_witness"):
         fields = msgspec.json.decode(content)
         if fields["parent"] is None or len(fields["pre"]["nodes"]) > most_nodes:
@@ -109,7 +109,7 @@ def mutated(witness: Witness, kind: str, rng: random.Random) -> Witness:
 
 
 def refusal(subject: Subject, witness: Witness) -> str:
-    """Returns the message that refuses a witness. Raises AssertionError if it is accepted."""
+    """Returns the message that rejects a witness. Raises AssertionError if it is accepted."""
     try:
         verify(subject.block, witness, subject.chain)
     except (WitnessError, InvalidBlock) as error:
@@ -119,7 +119,7 @@ def refusal(subject: Subject, witness: Witness) -> str:
 
 
 def run(found: list[Subject], count: int, seed: int) -> Counter[str]:
-    """Tries ``count`` mutations. Returns the number of refused ones by kind."""
+    """Tries ``count`` mutations. Returns the number of rejected witnesses by kind."""
     rng = random.Random(seed)
     refused: Counter[str] = Counter()
     for number in range(count):
@@ -130,7 +130,7 @@ def run(found: list[Subject], count: int, seed: int) -> Counter[str]:
 
 
 def main() -> int:
-    """Mutates and counts. Returns 0 if all were refused."""
+    """Mutates and counts. Returns 0 if all witnesses were rejected."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.witnesses", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,5 +1,4 @@
-"""Circumstances that must not change a result: pauses, tracing, fetching, reverting, exporting,
-slices.
+"""Circumstances that must not change a result: pauses, tracing, fetching, reverting, exporting.
 
 Each relation runs a case twice under different circumstances. It describes the difference, or
 returns None.
@@ -42,7 +41,7 @@ Done = list[dict[str, Any] | str]
 def executed(
     case: Case, *, records: list[Any] | None = None, **options: Any
 ) -> tuple[Done, dict[str, Any], bytes]:
-    """Runs the case's transactions on a layer. Returns their outcomes, the state, and its root.
+    """Runs the case's transactions on a layer. Returns their outcomes, the state, and the root.
 
     Trace records go to `records`.
     """
@@ -62,7 +61,7 @@ def executed(
 
 
 def unlike(item: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str | None:
-    """Describes how two runs differ; None if they are equal."""
+    """Describes how two runs differ, or returns None if they are equal."""
     for number, (first, second) in enumerate(zip(item[0], other[0], strict=True)):
         if first != second:
             if isinstance(first, str) or isinstance(second, str):
@@ -75,7 +74,7 @@ def unlike(item: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str
 
 
 def suspended(case: Case) -> str | None:
-    """A pause before every hosted op changes nothing."""
+    """Compares a run that pauses before every hosted op with a usual run."""
     usual = executed(case)
     return unlike(usual, executed(case, suspend=True)) or unlike(
         usual, executed(case, suspend=True, stepped=True)
@@ -83,7 +82,7 @@ def suspended(case: Case) -> str | None:
 
 
 def fetched(case: Case) -> str | None:
-    """A state that is fetched value by value has the results of the whole state."""
+    """Compares a run that fetches the state value by value with a usual run."""
     usual = executed(case)
     return unlike(usual, executed(case, remote=True)) or unlike(
         usual, executed(case, remote=True, stepped=True, suspend=True)
@@ -91,7 +90,7 @@ def fetched(case: Case) -> str | None:
 
 
 def traced(case: Case) -> str | None:
-    """The traced loop has the result of the untraced loop. A full buffer loses no record."""
+    """Compares the traced loop with the untraced loop. A full buffer must lose no record."""
     usual = executed(case)
     everything = StepTrace(calls=True, memory=True, return_data=True)
     whole, parts = StepTrace(calls=True), StepTrace(calls=True, limit=SMALL_TRACE)
@@ -108,7 +107,7 @@ def traced(case: Case) -> str | None:
 
 
 def reused(case: Case) -> str | None:
-    """A machine that has run other cases has the results of a fresh one."""
+    """Compares a machine that has run other cases with a new machine."""
     fresh = prepare(case, EVM(case.fork))
     outcomes = [run_transaction(fresh, fields) for fields in case.transactions]
     root = "0x" + fresh.state.state_root().hex()
@@ -117,7 +116,7 @@ def reused(case: Case) -> str | None:
 
 
 def rolled_back(case: Case) -> str | None:
-    """Calls change nothing, and neither does a change that is reverted to a snapshot."""
+    """Makes calls, which must change nothing, and reverts a change to a snapshot."""
     evm = prepare(case, evm_of(case.fork))
     before, root = dump(evm.state), evm.state.state_root()
     for address in case.pre:
@@ -137,7 +136,7 @@ def rolled_back(case: Case) -> str | None:
 
 
 def exported(case: Case) -> str | None:
-    """An exported and imported state has the same accounts and the same root."""
+    """Exports and imports the state. Accounts and root must stay equal."""
     evm = prepare(case, evm_of(case.fork))
     evm.state.state_root()
     for fields in case.transactions:
@@ -186,7 +185,7 @@ def header_of(case: Case) -> Header:
 
 
 def built(case: Case, *, slices: bool) -> tuple[list[Any], Layer]:
-    """Returns receipts and state of a block, committed after each transaction or once."""
+    """Returns receipts and state of a block, committed after each transaction or at the end."""
     builder = BlockBuilder(
         state_of(case.pre), header_of(case), schedule_for(case.fork), chain_id=1,
         deposit_contract=NOBODY,
@@ -204,7 +203,7 @@ def built(case: Case, *, slices: bool) -> tuple[list[Any], Layer]:
 
 
 def sliced(case: Case) -> str | None:
-    """A block that is committed after each transaction equals the block committed once."""
+    """Compares a block committed after each transaction with a block committed at the end."""
     whole, layer = built(case, slices=False)
     parts, sliced_layer = built(case, slices=True)
     if whole != parts:
@@ -220,7 +219,7 @@ RELATIONS: tuple[Callable[[Case], str | None], ...] = (
 
 
 def broken_relation(case: Case) -> str | None:
-    """Describes the first relation that does not hold for the case; None if all hold."""
+    """Describes the first relation that the case breaks, or returns None."""
     for relation in RELATIONS:
         found = relation(case)
         if found:

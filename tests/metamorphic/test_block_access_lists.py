@@ -1,5 +1,6 @@
-"""The access list of a random block (EIP-7928): its changes give the post-state, and the block
-reads nothing that the list omits.
+"""Tests the access list of a random block (EIP-7928).
+
+Its changes give the post-state, and the block reads nothing that the list omits.
 """
 
 from collections.abc import Container, Mapping
@@ -35,10 +36,10 @@ def block_case(seed: int) -> Case:
 def built(
     case: Case, layer: Layer, *, without: Container[int] = ()
 ) -> tuple[list[Any], bytes, Layer]:
-    """Builds one block of the case's transactions. Returns their outcomes, the block's access list,
-    and the post-state.
+    """Builds one block of the case's transactions.
 
-    ``without``: positions of transactions that are left out.
+    Returns the outcomes, the block's access list, and the post-state. ``without``: positions of
+    transactions to leave out.
     """
     header = replace(header_of(case), block_access_list_hash=EMPTY_LIST_HASH, slot_number=0)
     builder = BlockBuilder(layer, header, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY)
@@ -72,7 +73,7 @@ def accounts_of(layer: Layer) -> Accounts:
 
 
 def after(before: Mapping[bytes, Mapping[str, Any]], accesses: AccessList) -> Accounts:
-    """Returns the accounts with the last change of each value in the list."""
+    """Returns the accounts after the last change of each value in the list."""
     found = {address: dict(account) for address, account in before.items()}
     for access in accesses:
         account = dict(found.get(access.address, EMPTY))

@@ -1,5 +1,6 @@
-"""Random blocks on threads by their access lists (EIP-7928) have the results of one thread, with
-the right list and with wrong ones.
+"""Tests that random blocks on threads by access lists (EIP-7928) have the results of one thread.
+
+The lists are right or wrong.
 """
 
 from collections import Counter
@@ -66,7 +67,7 @@ def add_valid(builder: BlockBuilder, case: Case) -> None:
 
 
 def outcome(layer: Layer, block: Block, threads: int) -> Any:
-    """Returns the results of a block, or the reason of its refusal."""
+    """Returns the results of a block, or the reason for its rejection."""
     try:
         result = execute_block(
             layer, block, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY, threads=threads
@@ -177,7 +178,7 @@ def executed(layer: Layer, block: Block) -> Any:
 
 
 def requests_of(layer: Layer, block: Block) -> int:
-    """Returns how often a block on a remote state fetches. The results must stay the same."""
+    """Returns how often a block on a remote state fetches. Checks that the results stay equal."""
     source = LayerSource(layer)
     found = executed(Layer.remote(source), block)
     assert found.access_list == executed(layer, block).access_list

@@ -1,4 +1,4 @@
-"""Runs over a remote state have the results of the complete state, with few requests."""
+"""Tests that runs on a remote state have the results of the complete state, with few requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WALK = bytes.fromhex("6000355b805480156011579050600356565b5060005260206000f3")
 
 
 def caller_of(*targets: bytes) -> bytes:
-    """Returns code that calls each target with the calldata and returns the last output."""
+    """Returns code that calls each target with its calldata and returns the last output."""
     code = bytes.fromhex("3660006000373d50")
     for target in targets:
         code += bytes.fromhex("602060003660006000") + PUSH20 + target + bytes.fromhex("5af150")

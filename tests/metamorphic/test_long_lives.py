@@ -1,4 +1,4 @@
-"""A state after hundreds of transactions equals the state made from its accounts."""
+"""Tests that a state after hundreds of transactions equals a state made from its accounts."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def cases_of(fork: str) -> Iterator[Case]:
 
 
 def live(fork: str, *, roots_every: int) -> Layer:
-    """Returns the state after many cases. The accounts of each are added to it before it runs."""
+    """Returns the state after many cases. Before each case, the case's accounts are added."""
     evm = EVM(fork)
     for age, case in enumerate(cases_of(fork)):
         evm.set_block(**block_of(case, evm.schedule))

@@ -1,4 +1,4 @@
-"""Random cases under other circumstances: paused, traced, reverted, exported, in slices."""
+"""Tests random cases under other circumstances: paused, traced, reverted, exported, in slices."""
 
 from collections.abc import Callable
 

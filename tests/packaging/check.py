@@ -1,4 +1,4 @@
-"""Tests a source distribution and a wheel outside the repository; `make package` runs it.
+"""Tests a source distribution and a wheel outside the repository. `make package` runs it.
 
 ``python -m tests.packaging.check DIRECTORY`` checks the contents of both and the wheel's size.
 Then, in a new environment, it runs the node, the quick benchmark and the README's Python samples.

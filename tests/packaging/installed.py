@@ -1,6 +1,6 @@
 """Tests an installed fastevm from outside the repository: ``python installed.py``.
 
-Covers a machine, a node in the process, a fork's rules, bundles on threads, the command line, and
+Tests a machine, a node in the process, a fork's rules, bundles on threads, the command line, and
 the import time.
 """
 
@@ -66,7 +66,7 @@ def check_command() -> None:
 
 
 def main() -> None:
-    """Check everything."""
+    """Runs all checks."""
     begun = time.monotonic()
     import fastevm
 

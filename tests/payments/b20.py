@@ -1,4 +1,4 @@
-"""The fixture of B20 tests: a chain of Base with a native stablecoin, which a merchant takes."""
+"""The fixture of B20 tests: a chain of Base with a native stablecoin, and a merchant."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ TRANSFER = 0  # feature that can be paused
 
 
 class B20Market(Market):
-    """A chain of Base. The admin mints, pauses and sets policies; the payer has ``FUNDS``."""
+    """A chain of Base. The admin mints, pauses and sets policies. The payer has ``FUNDS``."""
 
     other = ""  # a second token of the same admin
     fork = "cobalt"
@@ -35,7 +35,7 @@ class B20Market(Market):
         self.send(self.admin, *deployment_of(self.shop.address, self.shop.address))
 
     def create(self, name: str, symbol: str) -> str:
-        """Creates a stablecoin; returns its address."""
+        """Creates a stablecoin. Returns its address."""
         self.send(self.admin, *stablecoin(name, symbol, self.admin.address))
         found = address_of(self.admin.address, symbol)
         layer = self.node.chain.layer_of(self.node.chain.head.hash)
@@ -51,7 +51,7 @@ class B20Market(Market):
         self.do(self.admin, "mint(address,uint256)", to, amount)
 
     def mine(self, count: int = 1, *, seconds: int = 2) -> Any:
-        """Mines blocks; the rules of Denim fix their time, before it they come every 2 s."""
+        """Mines blocks. The rules of Denim fix their times; before Denim they are 2 s apart."""
         if self.fork == "denim":
             blocks = self.node.mine(count)
             self.now = blocks[-1].header.timestamp
@@ -59,15 +59,15 @@ class B20Market(Market):
         return super().mine(count, seconds=seconds)
 
     def replace(self, depth: int, contents: dict[int, Sequence[Any]] | None = None) -> None:
-        """Replaces the newest blocks by as many others with these transactions, and mines one more.
+        """Replaces the newest blocks by equally many with these transactions, and mines one more.
 
-        The other transactions of the replaced blocks are gone.
+        The replaced blocks' other transactions are lost.
         """
         self.node.development.required().rewriting.reorganise(depth, contents or {})
         self.mine()
 
     def forbid(self, account: str, scope: str) -> None:
-        """Blocks an account by a policy of the token."""
+        """Blocks an account with a policy of the token."""
         data = call_data(
             "createPolicyWithAccounts(address,uint8,address[])",
             self.admin.address, BLOCKLIST, [account],
@@ -109,7 +109,7 @@ class B20Market(Market):
         return sign(order.authorization, self.payer.key)
 
     def submit_permit(self, authorization: Authorization, signature: Signature, who: Any) -> None:
-        """Submits a permit as a stranger who has seen its signature."""
+        """Submits a permit as a stranger who knows its signature."""
         permit, terms = authorization.permit, authorization.terms
         assert permit is not None
         self.do(

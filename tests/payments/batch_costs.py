@@ -1,6 +1,6 @@
-"""What captures cost alone and together: ``python -m tests.payments.batch_costs``.
+"""Prints the gas of captures alone and in batches: ``python -m tests.payments.batch_costs``.
 
-Payers with one order each, and one payer of all; a token without a proxy in front.
+Compares payers with one order each, and one payer of all orders, with a token without a proxy.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ SIZES: Final = (1, 10, 50)
 
 
 async def gas_of(stage: Market, size: int, run: int, *, one_payer: bool) -> float:
-    """Gas per capture in batches of ``size``."""
+    """Returns the gas per capture in batches of ``size``."""
     payers: list[Any] = [Account.create() for _ in range(1 if one_payer else size)]
     for payer in payers:
         stage.mint(payer.address, 100 * VALUE)

@@ -1,9 +1,9 @@
-"""Orders captured by several processes on PostgreSQL while processes, node and database are killed.
+"""Captures orders in several processes on PostgreSQL, and kills processes, node and database.
 
     python -m tests.payments.chaos --orders 1000
 
-At the end every order is paid by exactly one transfer, and its webhooks arrived at least once, in
-their order. `test_chaos` runs a small sample.
+At the end every order is paid by exactly one transfer, and its webhooks have arrived at least once,
+in order. `test_chaos` runs a small sample.
 """
 
 import argparse
@@ -72,7 +72,7 @@ asyncio.run(main())
 
 
 class Receiver:
-    """The shop's endpoint: records the sequence of every webhook of each order."""
+    """The shop's webhook endpoint. Records the sequence of every webhook of each order."""
 
     def __init__(self) -> None:
         self.got: dict[str, list[int]] = {}
@@ -100,7 +100,7 @@ class Receiver:
 
 
 class Chaos:
-    """Runs all processes, and kills them at random."""
+    """Runs all processes and kills them at random."""
 
     def __init__(self, folder: Path, orders: int, seed: int) -> None:
         self.folder, self.count, self.random = folder, orders, random.Random(seed)
@@ -118,7 +118,7 @@ class Chaos:
     # --- before -----------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Starts everything and signs the orders."""
+        """Starts all processes and signs the orders."""
         self.database.start()
         self.node.start()
         await self.receiver.start()
@@ -165,9 +165,10 @@ class Chaos:
         await asyncio.to_thread(self.database.start)
 
     async def run(self, limit: float, every: float) -> None:
-        """Kills something periodically until every order is paid and delivered.
+        """Kills a process periodically until every order is paid and every webhook delivered.
 
-        However fast the machine is, the first kill is one of a worker, when a transaction is sent.
+        However fast the machine is, the first kill is that of a worker which is sending a
+        transaction.
         """
         for _ in range(WORKERS):
             await self.start_worker()
@@ -212,7 +213,7 @@ class Chaos:
     # --- afterwards -------------------------------------------------------------------------------
 
     async def check(self) -> dict[str, Any]:
-        """Compares the store with the chain, and received with sent notices."""
+        """Compares the store with the chain, and received webhooks with sent webhooks."""
         logs = await self.client.call(
             "eth_getLogs", {"address": self.merchant.token.token, "fromBlock": "0x0"}
         )
@@ -249,7 +250,7 @@ class Chaos:
         }  # fmt: skip
 
     async def close(self) -> None:
-        """Stops everything that this class started."""
+        """Stops all processes that this class started."""
         for worker in self.workers:
             worker.kill()
             await worker.wait()

@@ -1,4 +1,4 @@
-"""``fastevm pay`` as a function, for the shop of a market."""
+"""Runs ``fastevm pay`` as a function, for the shop of a market."""
 
 import asyncio
 import base64
@@ -16,7 +16,7 @@ Command = Callable[..., "asyncio.Future[tuple[int, str]]"]
 def command_of(
     market: Market, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Command:
-    """Returns what runs a command in a thread; the result is its exit code and output."""
+    """Returns a function that runs a command in a thread and returns the exit code and output."""
     monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", base64.b64encode(KEY).decode())
     monkeypatch.setenv("FASTEVM_PAYMENTS_SIGNER", "0x" + bytes(market.shop.key).hex())
     monkeypatch.setenv("FASTEVM_PAYMENTS_STORE", market.store_url)

@@ -1,4 +1,4 @@
-"""Markets for the tests of payments."""
+"""Provides markets for the tests of payments."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Times our facilitator and that of PyPI's x402 on one chain, from signature to answer.
+"""Times our facilitator and the facilitator of PyPI's x402 on one chain, from signature to answer.
 
-``python -m tests.ecosystem.x402.measure [PAYMENTS]`` after ``make ecosystem``. Payments of both are
+``python -m tests.ecosystem.x402.measure [PAYMENTS]`` after ``make ecosystem``. Payments to both are
 interleaved. The chain has blocks of 2 s and slices of 200 ms.
 """
 
@@ -48,7 +48,7 @@ def body_of(town: Street, index: int) -> Json:
 
 
 async def once(session: aiohttp.ClientSession, url: str, body: Json) -> tuple[float, float]:
-    """Returns the seconds of /verify and of /settle."""
+    """Returns the seconds of a request to /verify and of a request to /settle."""
     started = time.perf_counter()
     async with session.post(url + "/verify", json=body) as answer:
         reported = await answer.json()

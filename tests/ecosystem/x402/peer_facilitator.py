@@ -1,5 +1,6 @@
-"""Serves PyPI x402's facilitator class on three routes: ``peer_facilitator.py NODE PORT``. The key
-is in the environment.
+"""Serves PyPI x402's facilitator class on three routes: ``peer_facilitator.py NODE PORT``.
+
+The environment contains the private key.
 """
 
 import os

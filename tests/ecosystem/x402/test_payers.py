@@ -1,7 +1,7 @@
-"""Published x402 clients pay for a resource on a chain with the id of Base Sepolia.
+"""Tests that published x402 clients pay for a resource on a chain with the id of Base Sepolia.
 
-``make test`` installs npm's clients if npm is there. ``make ecosystem`` installs those that are
-large or conflict with our pins.
+``make test`` installs npm's clients if npm is available. ``make ecosystem`` installs clients that
+are large or conflict with our pins.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ PAYERS: dict[str, tuple[list[str], Path]] = {
 
 
 async def pay(payer: str, key: bytes, *arguments: str) -> list[dict[str, Any]]:
-    """Runs a client's program and returns its output. Skips if it is not installed."""
+    """Runs a client's program and returns its output. Skips if the client is not installed."""
     command, installed = PAYERS[payer]
     if not installed.exists() or shutil.which(command[0]) is None:
         pytest.skip(f"{payer} is not installed: make ecosystem")

