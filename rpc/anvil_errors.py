@@ -1,6 +1,6 @@
-"""Error messages of failed calls in anvil's wording, which clients of a development node compare.
+"""Writes the error messages of failed calls as anvil does, because clients compare these texts.
 
-anvil reads more from revert data than go-ethereum: custom errors and texts without a selector.
+anvil shows more of the revert data than go-ethereum: custom errors, and texts without a selector.
 """
 
 from typing import Final
@@ -53,7 +53,7 @@ def revert_words(data: bytes) -> str:
 
 
 def halt_words(error: str) -> str:
-    """Return the error message of a call that halted with fastevm's text ``error``."""
+    """Return the error message of a call that halted with the error text ``error``."""
     name = next((name for text, name in HALTS if error.startswith(text)), error)
     return f"EVM error {name}"
 

@@ -24,9 +24,9 @@ TELL_BLOCK: Final = ("eth_getTransactionByHash", "eth_getTransactionReceipt")
 
 
 class HeldUpstream(Exception):
-    """Raised for a call that concerns the fork block or a block before it.
+    """Raised for a call about the fork block or an earlier block.
 
-    ``block``: the text that replaces the block parameter; None if the parameter stays unchanged.
+    ``block`` is the text that replaces the block parameter, None if the parameter stays unchanged.
     """
 
     def __init__(self, block: str | None = None) -> None:
@@ -35,7 +35,7 @@ class HeldUpstream(Exception):
 
 
 def forwarded(history: ForkHistory, method: Method, params: list[Any], held: HeldUpstream) -> Any:
-    """Return the upstream's answer to a call. Not for the event loop. Raises RpcError."""
+    """Return the upstream's answer to a call. Blocks, so not for the event loop. Raises RpcError."""
     require_worker(is_long=True)
     if held.block is not None:
         params = _with_block(method, params, held.block)
@@ -54,7 +54,7 @@ def requested(history: ForkHistory, name: str, params: list[Any]) -> Any:
 
 
 def logs_upstream(history: ForkHistory, wanted: LogFilter, first: int, last: int) -> list[Json]:
-    """Return the upstream's logs of blocks ``first`` to ``last``, all up to the fork block."""
+    """Return the upstream's logs of blocks ``first`` to ``last``, which end at the fork block."""
     block_range = {"fromBlock": quantity(first), "toBlock": quantity(last)}
     return _logs(history, block_range | _choices(wanted))
 
@@ -62,7 +62,7 @@ def logs_upstream(history: ForkHistory, wanted: LogFilter, first: int, last: int
 def logs_of_block_upstream(
     history: ForkHistory, wanted: LogFilter, block_hash: bytes
 ) -> list[Json]:
-    """Return the upstream's logs of a block up to the fork. Raises RpcError if it is unknown."""
+    """Return the upstream's logs of a block. Raises RpcError if the block is unknown."""
     block = {"blockHash": hex_bytes(block_hash)}
     return _logs(history, block | _choices(wanted))
 

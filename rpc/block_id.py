@@ -25,7 +25,7 @@ _HASH_TEXT_LENGTH: Final = 66
 
 
 class BlockId(Struct, frozen=True):
-    """A decoded block parameter: exactly one of ``tag``, ``number`` and ``hash`` is set."""
+    """A decoded block parameter. Exactly one of ``tag``, ``number`` and ``hash`` is set."""
 
     tag: str | None = None
     number: int | None = None

@@ -1,8 +1,8 @@
-"""Source locations of a contract in an artifact file.
+"""Finds the source locations of a contract from its artifact file.
 
-Foundry's artifacts contain the source map. Hardhat's do not: the output of the compiler is in a
-file of the folder ``build-info``, which Hardhat 2 names in ``NAME.dbg.json`` and Hardhat 3 in the
-artifact.
+Foundry's artifacts contain the source map. Hardhat's artifacts do not: the output of the compiler
+is in a file of the folder ``build-info``. Hardhat 2 names this file in ``NAME.dbg.json``, Hardhat 3
+in the artifact.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ UNREADABLE: Final = (ValueError, OSError, KeyError, TypeError, AttributeError, R
 
 
 def locations_of(path: Path, key: str | None, root: Path) -> Mapping[int, Location]:
-    """Returns (file, line) of each pc of the runtime code; empty without a source map.
+    """Returns (file, line) of each pc of the runtime code. Empty if there is no source map.
 
-    ``key`` selects the contract of a file with several, as ``file:name``. ``root`` is the folder of
+    ``key`` (``file:name``) selects a contract if the file has several. ``root`` is the folder of
     the project.
     """
     try:
@@ -41,7 +41,7 @@ def locations_of(path: Path, key: str | None, root: Path) -> Mapping[int, Locati
 def _of_hardhat(path: Path) -> tuple[Json, str, Mapping[str, str]] | None:
     """Returns the compiler's output, the key of the contract, and the files' names in the project.
 
-    None if the artifact is not from Hardhat.
+    Returns None if the artifact is not from Hardhat.
     """
     artifact = _json(path)
     if not isinstance(artifact, dict):

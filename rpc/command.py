@@ -1,4 +1,4 @@
-"""The options of ``fastevm node`` and how they become a running server."""
+"""Parses the options of ``fastevm node`` and starts a server from them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_listeners(group: argparse._ArgumentGroup, ipc: str) -> None:
-    """Add the options for addresses, IPC and dialect. ``ipc``: the default in ``--ipc``'s help."""
+    """Add the options for addresses, IPC and dialect. The help of ``--ipc`` shows ``ipc``."""
     group.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (%(default)s)")
     group.add_argument(
         "-p",
@@ -361,7 +361,7 @@ def number(text: str) -> int:
 
 
 def socket_path(text: str) -> str:
-    """Return the path of a Unix socket as it is: ``./name`` differs from the bare ``name``."""
+    """Return the path of a Unix socket unchanged: ``./name`` differs from a bare ``name``."""
     return text
 
 
@@ -459,7 +459,7 @@ def refuse_together(arguments: argparse.Namespace) -> None:
 
 
 def contradictions_of_directory(arguments: argparse.Namespace) -> list[tuple[bool, str]]:
-    """Return (whether it applies, message) of each contradiction between data directory options."""
+    """Return (is present, message) for each possible contradiction of data directory options."""
     return [
         (arguments.full_replay and arguments.datadir is None, "--full-replay needs --datadir"),
         (
@@ -472,8 +472,8 @@ def contradictions_of_directory(arguments: argparse.Namespace) -> list[tuple[boo
 def run(arguments: argparse.Namespace) -> int:
     """Serve the node that the options describe until SIGINT or SIGTERM. Returns 1 on bad input.
 
-    If the upstream of a follower is on another chain, returns 1 or starts over with that chain, as
-    ``--foreign-chain`` says.
+    If the upstream of a follower is on another chain, either returns 1 or starts over with that
+    chain, depending on ``--foreign-chain``.
     """
     set_up_log()
     if arguments.explorer_for is not None:
@@ -510,10 +510,11 @@ def serve_node(
     development: bool = False,
     about: Sequence[str] | None = None,
 ) -> str | None:
-    """Serve until SIGINT or SIGTERM. Returns why the upstream is unusable if that ended the node.
+    """Serve until SIGINT or SIGTERM. Returns None, or why the node ended early.
 
-    ``client``: the node's name for web3_clientVersion; ``development``: give every listener the
-    development dialect; ``about``: lines of the banner, by default how often ``pending`` changes.
+    The node ends early if the upstream of a follower is on another chain. ``client`` is the node's
+    name for web3_clientVersion. ``development`` gives every listener the development dialect.
+    ``about`` has lines for the banner, which by default says how often ``pending`` changes.
     """
     foreign: list[str] = []
 
@@ -564,7 +565,7 @@ def server_of(
 
 
 def dialect_of(arguments: argparse.Namespace) -> Dialect:
-    """Return the dialect of the first listener, with receipts as ``--receipts`` says."""
+    """Return the dialect of the first listener, with the receipts that ``--receipts`` selects."""
     return DIALECTS[arguments.dialect].with_receipts(arguments.receipts)
 
 
@@ -579,7 +580,7 @@ def ipc_path(arguments: argparse.Namespace) -> Path:
 
 
 def threads_of(node: Any, arguments: argparse.Namespace) -> int | None:
-    """Return the number of worker threads; None for one per core."""
+    """Return the number of worker threads; None means one per core."""
     if node.history is None or arguments.threads is not None:
         stated: int | None = arguments.threads
         return stated

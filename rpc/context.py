@@ -1,4 +1,4 @@
-"""The context of handlers: the node, the listener's dialect and limits, and blocks by BlockId."""
+"""Gives handlers the node, the listener's dialect and limits, and the block of a BlockId."""
 
 from typing import Any, Final
 
@@ -51,9 +51,9 @@ class Context(Struct, frozen=True, kw_only=True):
     _recent: dict[bytes, View] = field(default_factory=dict)  # views by block hash
 
     def pending_view(self) -> View | None:
-        """Return the pending block, or None if there is none or it is too old.
+        """Return the pending block, or None if it is too old or does not exist.
 
-        On a node that builds blocks on demand, it is the block that would be built now.
+        A node that builds blocks on demand returns the block that it would build now.
         """
         pending = self.freshness.pending() or self.node.next_block()
         if pending is None:
@@ -96,12 +96,12 @@ class Context(Struct, frozen=True, kw_only=True):
         """Return the view of the block that ``block_id`` names; None if there is no such block.
 
         Without pre-confirmed state ``pending`` means the latest block. ``safe`` and ``finalized``
-        are one and two epochs below the head (``Node.slots_in_an_epoch``, as in anvil). An epoch
-        has no blocks if no other node can reorganise the chain. With block times of milliseconds
-        there are no slices: ``pending`` is a forecast for calls only, and as a block it is the
-        latest one.
+        are one and two epochs below the head (``Node.slots_in_an_epoch``, as in anvil). If no other
+        node can reorganise the chain, an epoch has no blocks. With block times of milliseconds
+        there are no slices: ``pending`` is a forecast for calls only, and methods that return a
+        block use the latest block.
 
-        Raises HeldUpstream for the block at which the chain was forked and for those before it.
+        Raises HeldUpstream for the fork block and earlier blocks.
         """
         found = self.found(block_id)
         if found is not None and found.pending is not None and is_forecast(found.pending):
@@ -114,7 +114,7 @@ class Context(Struct, frozen=True, kw_only=True):
         return found
 
     def found(self, block_id: BlockId) -> View | None:
-        """Return the view of a block for reads of its state. May be the fork block."""
+        """Return the view of a block, which may be the fork block, for reads of its state."""
         tag = block_id.tag
         if tag is None or tag == EARLIEST:
             block = self._stored(block_id)
@@ -129,7 +129,8 @@ class Context(Struct, frozen=True, kw_only=True):
         """Return the number of a block given by number or tag, whether or not the block exists.
 
         ``pending`` counts as ``latest``. ``earliest`` is the first block of the chain, which on a
-        fork is block 0 of the upstream. ``head``: the number of the newest block, if already known.
+        fork is block 0 of the upstream. ``head`` is the number of the newest block, if the caller
+        knows it.
         """
         if block_id.number is not None:
             return block_id.number
@@ -148,7 +149,7 @@ class Context(Struct, frozen=True, kw_only=True):
             raise HeldUpstream(quantity(number)) from None
 
     def view(self, block_id: BlockId) -> View:
-        """Return the view of a block for reads of its state. Raises RpcError if it is unknown."""
+        """Return the view of a block for reads of its state. Raises RpcError if none exists."""
         if block_id.tag == LATEST:
             return self.latest_view()
         found = self.found(block_id)
@@ -174,7 +175,7 @@ class Context(Struct, frozen=True, kw_only=True):
         return chain.genesis
 
     def _check_held(self, history: ForkHistory, block_id: BlockId) -> None:
-        """Raise HeldUpstream if a block is before the first one of a forked chain."""
+        """Raise HeldUpstream if a block is before the first block of a forked chain."""
         if block_id.number is not None:
             held = block_id.number < history.number
         elif block_id.hash is not None:

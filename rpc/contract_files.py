@@ -48,9 +48,10 @@ _CBOR_MAPS: Final = range(0xA1, 0xA5)  # first byte of the metadata: a map of on
 
 
 class KnownContract(Struct, frozen=True):
-    """A contract of an artifact file. ``wildcards``: ranges of ``code`` that differ when deployed.
+    """A contract of an artifact file. Deployed code may differ in the ranges ``wildcards``.
 
-    ``code`` is empty if the file has none. ``key`` selects the contract in a file with several.
+    ``code`` is empty if the file has no runtime code. ``key`` selects the contract in a file with
+    several contracts.
     """
 
     name: str
@@ -79,7 +80,7 @@ class KnownContract(Struct, frozen=True):
 
 
 class _ReadFile(Struct, frozen=True):
-    """The contracts of one file. ``version``: the number of the scan that read the file."""
+    """The contracts of one file. ``version`` is the number of the scan that read the file."""
 
     stamp: Stamp
     version: int
@@ -87,7 +88,7 @@ class _ReadFile(Struct, frozen=True):
 
 
 class ContractFiles:
-    """The contracts of artifact files below some directories; read at the first lookup.
+    """The contracts of artifact files below some directories. The first lookup reads the files.
 
     Directories need not exist yet. A lookup without a match scans for changed files, at most once
     in `LOOK_SECONDS`. Thread-safe.
@@ -143,7 +144,7 @@ class ContractFiles:
             }
 
     def location(self, contract: KnownContract, pc: int) -> Location | None:
-        """Returns the source file and line of an instruction; None without a source map."""
+        """Returns the source file and line of an instruction; None if there is no source map."""
         with self._lock:
             file = self._files.get(contract.path)
             if file is None or contract not in file.contracts:
@@ -158,13 +159,13 @@ class ContractFiles:
             return locations.get(pc)
 
     def line(self, contract: KnownContract, location: Location) -> str:
-        """Returns the text of a source line, shortened; empty if the file does not exist."""
+        """Returns the text of a source line, shortened; empty if the source file does not exist."""
         file, number = location
         lines = self.source(contract, file)
         return lines[number - 1][:LINE_LIMIT] if number <= len(lines) else ""
 
     def source(self, contract: KnownContract, file: str) -> list[str]:
-        """Returns the lines of a source file; none if it does not exist or is too large."""
+        """Returns the lines of a source file. Empty if the file does not exist or is too large."""
         path = contract.root / file
         try:
             if path.stat().st_size > SOURCE_LIMIT:
@@ -206,16 +207,16 @@ class ContractFiles:
 
 
 def default_directories(config_file: Path | None = None, root: Path | None = None) -> list[Path]:
-    """Returns the folders of Foundry and Hardhat, which may not exist.
+    """Returns the artifact folders of Foundry and Hardhat, whether or not they exist.
 
-    They are in ``root`` (default: the working directory) and beside ``config_file``.
+    The folders are in ``root`` (default: the working directory) and beside ``config_file``.
     """
     roots = [root or Path(), *([] if config_file is None else [config_file.parent])]
     return list(dict.fromkeys(each / name for each in roots for name in FOLDERS))
 
 
 def metadata_size(code: bytes) -> int:
-    """Returns the bytes of solc's metadata at the end of code; 0 if there is none."""
+    """Returns the size in bytes of solc's metadata at the end of code, 0 if there is none."""
     if len(code) < 2:
         return 0
     size = int.from_bytes(code[-2:]) + 2
@@ -242,7 +243,7 @@ def _files_below(directory: Path) -> Iterator[tuple[Path, Stamp]]:
 
 
 def _read(path: Path, root: Path) -> Iterator[KnownContract]:
-    """Yields the contracts of a file; nothing if the file is no artifact."""
+    """Yields the contracts of a file. Yields nothing if the file is no artifact."""
     try:
         if path.stat().st_size > FILE_SIZE:
             return

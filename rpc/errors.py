@@ -1,9 +1,10 @@
-"""The table of error codes and messages by reason and dialect.
+"""The table of JSON-RPC error codes and messages by reason and dialect.
 
 A third column has anvil's errors, for development nodes.
 
-Handlers raise `RpcError` with a reason of this table; only `wire_error` turns it into a code. A
-message of None stands for the text of the exception; braces are filled from its values.
+Handlers raise `RpcError` with a reason of this table; only `wire_error` turns the reason into a
+code. A message of None stands for the text of the exception. Braces are filled from the values of
+the exception.
 """
 
 import re
@@ -181,7 +182,7 @@ REASONS: Final[dict[str, Row]] = {
 
 
 class RpcError(Exception):
-    """A JSON-RPC error: a reason of the table, with text, values for its message, and data."""
+    """A JSON-RPC error with a reason from the table, a text, values for the message, and data."""
 
     def __init__(
         self, reason: str, text: str | None = None, *, data: Any = None, **values: Any
@@ -200,7 +201,7 @@ def family_reason(family: str, reason: str) -> str:
 
 
 def development_words(message: str) -> str:
-    """Return a message for clients of a development node: without Go types, with a hint."""
+    """Return a message without Go types and with a hint, for clients of a development node."""
     message = _ODD_LENGTH.sub(
         lambda found: f"{found[1] or 'value'}: odd number of hex digits", message
     )

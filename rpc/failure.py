@@ -1,4 +1,4 @@
-"""Explains failed executions: the source lines of the failure, and why there is no revert data."""
+"""Explains failed executions with source lines, and with the reason if there is no revert data."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Json = dict[str, Any]
 
 
 class Failure:
-    """A failed execution. ``tree``: its call tree. ``code_of`` returns the code of an account.
+    """A failed execution. ``tree`` is the call tree. ``code_of`` returns the code of an account.
 
-    ``trace`` executes it again with the given tracer, which happens at most once, when the last
+    ``trace`` repeats the execution with the given tracer. It is called at most once, when the last
     steps are needed.
     """
 
@@ -38,12 +38,12 @@ class Failure:
 
     @cached_property
     def steps(self) -> LastSteps:
-        """The last steps of each frame."""
+        """Returns the last steps of each frame."""
         return self._trace(LAST_STEPS)
 
     @cached_property
     def known(self) -> list[KnownContract | None]:
-        """The contract of each frame, if an artifact file has its code."""
+        """Returns the contract of each frame, None if no artifact file has the code."""
         return [self._contract(frame) for frame in self.frames]
 
     def _code(self, frame: Json) -> bytes:
@@ -78,7 +78,7 @@ class Failure:
                 }
 
     def _failed_at(self, depth: int) -> int | None:
-        """Returns the pc of the last call in an outer frame, and of the last step in the last."""
+        """Returns the pc at which the frame at ``depth`` called the next frame, or its last pc."""
         if depth < len(self.frames):
             return self.steps.called_at(depth)
         steps = self.steps.steps(depth)
@@ -102,7 +102,7 @@ class Failure:
 
 
 def failure_of_transaction(contracts: ContractFiles, view: View, index: int, tree: Json) -> Failure:
-    """Returns the failure of a transaction of a block, whose call tree is ``tree``."""
+    """Returns the failure of a transaction in a block. ``tree`` is the call tree."""
 
     def trace(request: TraceRequest) -> LastSteps:
         made: LastSteps = tracing.trace_transaction(
@@ -119,7 +119,7 @@ def has_output(frame: Json) -> bool:
 
 
 def failed_frames(tree: Json) -> list[Json]:
-    """Returns the frames from the outermost one down to the frame in which the failure began.
+    """Returns the frames from the outermost frame to the frame in which the failure began.
 
     If a frame reverts with the data of its last call, the failure began in that call.
     """

@@ -11,7 +11,7 @@ GAP: Final = 1.5  # a slice counts as late after this many slice intervals
 
 
 def extends_head(node: Node, pending: PendingBlock) -> bool:
-    """Return whether a pre-confirmed block is above the canonical head and descends from it."""
+    """Return whether a pre-confirmed block is above the head and extends the canonical chain."""
     lowest = next(iter(pending.chain())).header
     if pending.header.number <= node.chain.head.number:
         return False
@@ -19,11 +19,11 @@ def extends_head(node: Node, pending: PendingBlock) -> bool:
 
 
 class Freshness:
-    """Watches the age of a node's slices. Thread-safe.
+    """Decides whether a node's slices are fresh, and measures their age. Thread-safe.
 
-    ``limit``: seconds after which the newest slice is too old to be served; 0: no limit.
-    ``upstream_limit``: seconds without a new head from the upstream after which a follower is not
-    ready; 0: no limit. If the chain has blocks in place of slices, ``limit`` applies to blocks.
+    After ``limit`` seconds, the newest slice is too old to be served. After ``upstream_limit``
+    seconds without a new head from the upstream, a follower is not ready. 0 means no limit. If the
+    chain has blocks in place of slices, ``limit`` applies to blocks.
     """
 
     def __init__(
@@ -37,9 +37,10 @@ class Freshness:
         self._last: float | None = None
 
     def pending(self) -> PendingBlock | None:
-        """Return the pre-confirmed block; None if ``latest`` must be served instead.
+        """Return the pre-confirmed block, or None if ``pending`` must be served as ``latest``.
 
-        It must be above the canonical head, descend from it, and not be older than ``limit``.
+        The block must be above the canonical head, descend from the head, and not be older than
+        ``limit``.
         """
         pending = self.node.pending()
         if pending is None or not extends_head(self.node, pending):
@@ -50,19 +51,22 @@ class Freshness:
         return pending
 
     def is_stale(self, pending: PendingBlock) -> bool:
-        """Return whether a slice is too old. On a node without slices no pending block is."""
+        """Return whether a slice is too old. False on a node without slices."""
         if not self.limit or self.node.slice_cadence_ms is None:
             return False
         return time.monotonic() - pending.published > self.limit
 
     def age(self) -> float | None:
-        """Return the age of the newest slice in seconds, to 1 ms; None without a pending block."""
+        """Return the age of the newest slice in seconds, to 1 ms; None if no block is pending."""
         pending = self.node.pending()
         return None if pending is None else round(time.monotonic() - pending.published, 3)
 
     @property
     def head_limit(self) -> float:
-        """Return the seconds without upstream head after which a follower is unready; 0: never."""
+        """Return after how many seconds without an upstream head a follower is not ready.
+
+        0 means never.
+        """
         if self.limit and self.upstream_limit and self.node.blocks_replace_slices:
             return min(self.limit, self.upstream_limit)
         return self.upstream_limit
@@ -70,8 +74,8 @@ class Freshness:
     def ready(self) -> bool:
         """Return whether the node is ready (/readyz).
 
-        It is ready if its slices are fresh (if it has any), it has its upstream's head, it is not
-        syncing and block building does not fail.
+        A node is ready if its slices are fresh (if it has any), it has the upstream's head, it is
+        not syncing and block building does not fail.
         """
         age = self.node.upstream_age
         if age is not None and 0 < self.head_limit < age:
@@ -95,7 +99,7 @@ class Freshness:
         self._last = pending.published
 
     def gauges(self) -> dict[str, float]:
-        """Return the metrics of slices: readiness, longest gap, pending block's position."""
+        """Return the metrics of slices: readiness, longest gap, position in the pending block."""
         pending = self.node.pending()
         answer: dict[str, float] = {
             "ready": self.ready(),

@@ -1,4 +1,4 @@
-"""Error messages of failed transactions in the wording of Hardhat, which test suites compare."""
+"""Writes error messages of failed transactions as Hardhat does: test suites compare these texts."""
 
 from typing import Final
 
@@ -26,7 +26,8 @@ PANICS: Final = {
 def failure_words(error: str, data: bytes, inferred: str | None = None) -> str:
     """Return the message of a transaction that ended with ``error`` and the return data ``data``.
 
-    ``error`` is the text of the call tracer; ``inferred`` the reason of a revert without data.
+    ``error`` is the call tracer's text. ``inferred`` is the inferred reason of a revert without
+    data.
     """
     if error != REVERTED:
         if error.startswith("out of gas"):

@@ -1,4 +1,4 @@
-"""Infers why a call reverted without data, from its contract's ABI and its last steps.
+"""Infers why a call reverted without data, from the contract's ABI and the last steps.
 
 The cases and texts are those of Hardhat, so that test suites and people recognise them.
 """
@@ -46,10 +46,10 @@ Json = dict[str, Any]
 
 
 class FailedFrame(Struct, frozen=True):
-    """The frame in which a failure began. ``depth``: 1 for the top frame.
+    """The frame in which a failure began. The top frame has ``depth`` 1.
 
-    ``abi``: of its contract, None if that is unknown. ``steps`` returns its last steps, the last
-    one last.
+    ``abi`` is the ABI of the contract, None if it is unknown. ``steps`` returns the last steps of
+    the frame in execution order.
     """
 
     frame: Json
@@ -79,7 +79,7 @@ def inferred_reason(failed: FailedFrame) -> str | None:
 
 
 def _refused(failed: FailedFrame, abi: Sequence[Json]) -> str | None:
-    """Returns why the contract did not run a function, which needs no step of the frame."""
+    """Returns why the contract ran no function, found without the steps of the frame."""
     if failed.frame.get("calls"):
         return None  # a function ran
     data = bytes.fromhex(failed.frame.get("input", "0x")[2:])
@@ -130,7 +130,7 @@ def _is_decodable(function: Function, data: bytes) -> bool:
 
 
 def _after_a_call(steps: Sequence[LastStep]) -> str | None:
-    """Returns what solc's code found wrong before a call or in its result."""
+    """Returns which of solc's checks before or after a call failed."""
     if not steps or steps[-1].op != REVERT:
         return None
     if 0 in _results(steps[-NEAR:], EXTCODESIZE):

@@ -1,4 +1,4 @@
-"""The limits of requests, by name. Beyond a limit: an error, unless the comment says otherwise."""
+"""The limits of requests, by name. Exceeding a limit is an error, with commented exceptions."""
 
 import sys
 from contextlib import suppress
@@ -115,7 +115,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the soft limit of open files towards the hard limit; shells start with 1,024."""
+    """Raise the soft limit of open files towards the hard limit. Shells set it to 1,024."""
     if sys.platform == "win32":
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -127,7 +127,7 @@ def raise_descriptor_limit() -> None:
 
 
 def fitting(limits: Limits, listeners: int) -> Limits:
-    """Return ``limits`` with connection limits that the process has file descriptors for."""
+    """Return ``limits`` with the connection limits reduced to the available file descriptors."""
     if sys.platform == "win32":
         return limits
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

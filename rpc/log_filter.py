@@ -1,4 +1,4 @@
-"""The filter object of eth_getLogs, eth_newFilter and eth_subscribe: decoding and matching."""
+"""Decodes and matches the filter object of eth_getLogs, eth_newFilter and eth_subscribe."""
 
 import sys
 from typing import Any, Final

@@ -1,9 +1,9 @@
-"""Log output on standard error: bounded in length and rate, safe to display on a terminal.
+"""Writes log output to standard error, limited in length and rate and safe for a terminal.
 
-Records contain foreign text: errors of upstream nodes, requests in aiohttp's errors. A record is
-one line with unsafe characters escaped; the lines of a traceback follow, indented. An error about a
-client's broken HTTP has no traceback. One call site writes at most `BURST` records in `WINDOW`
-seconds.
+Records may contain foreign text, such as errors of upstream nodes and requests in aiohttp's errors.
+So unsafe characters are escaped, and a record is one line. The lines of a traceback follow,
+indented. An error about a client's broken HTTP has no traceback. A call site writes at most `BURST`
+records in `WINDOW` seconds.
 """
 
 import logging
@@ -52,7 +52,7 @@ class RateLimit(logging.Filter):
         self._lock = Lock()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to write a record. The first of a window reports the dropped records."""
+        """Return whether to write a record. A window's first record reports dropped records."""
         kind = type(exception_of(record)).__name__
         now = time.monotonic()
         with self._lock:

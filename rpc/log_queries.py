@@ -28,7 +28,7 @@ def log_writer(context: Context, wanted: LogFilter) -> LogWriter:
 def query_logs(context: Context, wanted: LogFilter) -> bytes:
     """Return the JSON array of the logs that match ``wanted``.
 
-    Logs are sorted by block and log index; those of pre-confirmed blocks come last.
+    Logs are sorted by block and log index; the logs of pre-confirmed blocks come last.
     """
     history = context.node.history
     if wanted.block_hash is not None:
@@ -73,7 +73,7 @@ def _is_of_chain(context: Context, block_hash: bytes) -> bool:
 
 
 def objects_of_logs(context: Context, wanted: LogFilter) -> int:
-    """Return the estimated cost of a log query, in JSON objects of an answer."""
+    """Return the estimated cost of a log query, as a number of JSON objects in an answer."""
     check_choices(wanted)
     chain = context.node.chain
     if wanted.block_hash is not None:
@@ -107,9 +107,9 @@ def _of_block(context: Context, wanted: LogFilter, block_hash: bytes) -> bytes:
 
 
 def _query_range(context: Context, wanted: LogFilter) -> tuple[LogWriter, bool, range]:
-    """Return (logs of a range, whether its blocks stayed canonical, numbers left out).
+    """Return (logs of a range, whether the blocks stayed canonical, omitted block numbers).
 
-    Blocks up to the fork block are left out: the upstream has them.
+    Omits blocks up to the fork block, because the upstream has them.
     """
     # Read the pending blocks before the head: a block that becomes canonical in between is then
     # among the pending blocks, the canonical ones or both. If both, `_add_pending` skips it below.
@@ -160,7 +160,7 @@ def _add_pending(
 def _add_canonical(context: Context, wanted: LogFilter, numbers: range, text: LogWriter) -> None:
     """Append the logs of canonical blocks. Raises RpcError if an answer would be too large.
 
-    The first block never exceeds the limit, so that a client that halves its range succeeds.
+    The first block never exceeds the limit, so a client that halves its range succeeds.
     """
     for blocks in context.log_index.blocks(numbers.start, numbers.stop - 1, wanted.query()):
         done = 0

@@ -1,4 +1,4 @@
-"""Controls how the node's process returns freed memory to the system."""
+"""Controls how the process returns freed memory to the system."""
 
 import os
 import threading
@@ -24,10 +24,11 @@ _MMAP_THRESHOLD: Final = -3
 
 
 def keep_freed_memory() -> None:
-    """Let malloc reuse freed memory up to `KEPT` bytes. No effect on other mallocs than glibc's.
+    """Let malloc reuse freed memory up to `KEPT` bytes. Affects only glibc's malloc.
 
-    An answer of megabytes consists of a few large allocations. glibc would request each from the
-    system again, which zeroes every page: two thirds of the time of an answer with 4,000 logs.
+    An answer of megabytes consists of a few large allocations. By default, glibc requests each from
+    the system again, and the system zeroes every page. That took two thirds of the time of an
+    answer with 4,000 logs.
     """
     set_malloc_option(_MMAP_THRESHOLD, KEPT)
     set_malloc_option(_TRIM_THRESHOLD, KEPT)
@@ -36,9 +37,9 @@ def keep_freed_memory() -> None:
 def give_back_freed_memory(seconds: float = LOOK_SECONDS) -> None:
     """Start a thread that checks every ``seconds`` and returns freed memory if the process grew.
 
-    malloc keeps freed memory below an allocation in use: successive large requests grew a node from
-    50 to 200 MiB, of which 27 were in use. Returning all free pages takes about 10 ms, in a thread.
-    Does nothing if the system does not support it.
+    malloc does not return freed memory below an allocation in use: successive large requests grew a
+    node from 50 to 200 MiB, of which 27 MiB were in use. The thread returns all free pages in about
+    10 ms. Does nothing if the system has no ``malloc_trim``.
     """
     if has_malloc_trim() and RESIDENT.exists():
         name = "fastevm-memory"

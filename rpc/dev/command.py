@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def about(arguments: argparse.Namespace) -> list[str]:
-    """Return the first lines of the banner: when blocks are made, and the wallet."""
+    """Return the banner's first lines, which show when blocks are built, and the wallet."""
     blocks = "A block for each transaction."
     if arguments.no_mining:
         blocks = "Blocks on demand (evm_mine)."

@@ -1,4 +1,4 @@
-"""The options of ``fastevm dev``; names, units and defaults are those of anvil."""
+"""The options of ``fastevm dev``, with the names, units and defaults of anvil's options."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def _add_state(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_accepted(group: argparse._ArgumentGroup) -> None:
-    """Add anvil's options that match the default here or have no effect."""
+    """Accept anvil's options that are the default here or have no effect."""
     for names in ACCEPTED_SWITCHES:
         group.add_argument(*names, action="store_true", help=argparse.SUPPRESS)
     for name in ACCEPTED_VALUES:
@@ -267,7 +267,7 @@ def _network(name: str) -> str:
 
 
 class Refusal(argparse.Action):
-    """An option of anvil that is not supported: using it prints why."""
+    """An option of anvil that is not supported. Its use prints the reason."""
 
     def __init__(self, *words: Any, why: str, **members: Any) -> None:
         super().__init__(*words, **members)
@@ -279,7 +279,7 @@ class Refusal(argparse.Action):
 
 
 def funded(text: str) -> tuple[bytes, int]:
-    """Parse ``ADDRESS:ETHER`` as address (20 bytes) and wei; the amount may have decimals."""
+    """Parse ``ADDRESS:ETHER`` as address (20 bytes) and wei. The ether may have decimals."""
     address, _, ether = text.partition(":")
     try:
         wei = EXACT.multiply(Decimal(ether), Decimal(nodes.ETHER))

@@ -1,7 +1,7 @@
-"""Options of ``fastevm dev`` from ``fastevm.toml`` and the environment.
+"""Reads options of ``fastevm dev`` from ``fastevm.toml`` and the environment.
 
-The command line overrides variables, which override the file, which overrides defaults. Options
-that may be repeated add up. Relative paths in the file are relative to its folder.
+The precedence is: command line, variables, file, defaults. The values of options that may be
+repeated are combined. Relative paths in the file are relative to its folder.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def configured(
 ) -> Words:
     """Returns the options of file and variables as command-line words, lowest precedence first.
 
-    ``given``: the words of the command line, which may name the file or exclude it. The table
+    ``given`` are the words of the command line, which may name or exclude a file. The table
     ``[dev]`` of the file has options by their long names. Sets the default of ``config_file`` to
     the file in use. Raises ValueError with the file and the key for unknown keys and invalid
     values.
@@ -64,7 +64,7 @@ def add_config_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def found_file() -> Path | None:
-    """Returns the `FILE` in the working directory or in the nearest parent folder that has one.
+    """Returns `FILE` in the working directory, or else in the nearest parent that has it.
 
     Stops at the root of a git repository. Raises ValueError if another user owns the file.
     """
@@ -92,7 +92,7 @@ def _check_owner(path: Path, folder: Path) -> None:
 
 
 def _chosen_file(given: Sequence[str], environment: Mapping[str, str]) -> Path | None:
-    """Returns the file that the command line or variables select, or the one that is found."""
+    """Returns the file that the command line or variables select, or else `found_file`."""
     early = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     add_config_arguments(early)  # type: ignore[arg-type]
     try:
@@ -159,10 +159,10 @@ def _of_file(path: Path, known: Mapping[str, argparse.Action]) -> Words:
 def _words(
     name: str, action: argparse.Action, value: Any, where: str, folder: Path | None = None
 ) -> Words:
-    """Returns the command-line words of one option; none if its value is false.
+    """Returns the command-line words of one option; none if ``value`` is false.
 
-    ``folder``: what relative paths are relative to, if not the working directory. Raises ValueError
-    with ``where`` if the option does not accept the value.
+    Relative paths are relative to ``folder``, by default to the working directory. Raises
+    ValueError with ``where`` if the option does not accept the value.
     """
     if action.nargs == 0 or isinstance(value, bool):
         return [f"--{name}"] if value else []

@@ -1,7 +1,7 @@
-"""Answers batches: runs calls in order, on the event loop if they are short.
+"""Answers batches. Runs the calls in order, short calls on the event loop.
 
-Consecutive calls for workers run as one job. The loop handles other events every `LOOP_TIME`, a
-worker other jobs every `JOB_TIME`.
+Consecutive calls for workers run as one job. After `LOOP_TIME` the loop handles other events, and
+after `JOB_TIME` a worker runs other jobs.
 """
 
 import asyncio
@@ -73,11 +73,14 @@ class Batch:
         return encode_batch(self.answers) if self.answers else b""
 
     def release(self) -> None:
-        """Stop counting the memory of the answers."""
+        """Release the memory of the answers from the traffic budget."""
         self.holding.hold(0)
 
     def work_here(self) -> bool:
-        """Answer messages on the loop until one needs a worker. Returns True if none is left."""
+        """Answer messages on the loop until one needs a worker, for at most `LOOP_TIME`.
+
+        Returns whether all messages are answered.
+        """
         messages, answers, limit = self.messages, self.answers, self.limit
         runner, request, is_small = self.runner, self.request, self.is_small
         on_loop = runner.on_loop
@@ -110,7 +113,7 @@ class Batch:
         return False
 
     async def work_elsewhere(self) -> None:
-        """Answer the next message in a worker, and the calls after it that fit into that job."""
+        """Answer the next message and the calls after it that fit into one job, in a worker."""
         message = self.messages[self.position]
         assert isinstance(message, Call)
         if self.runner.run_on_of(message) is RunOn.TASK:
@@ -150,7 +153,7 @@ class Batch:
     def run_in_order(self, calls: list[Call], outcomes: list[Outcome]) -> None:
         """Run calls one after another, in a worker, for at most `JOB_TIME` seconds.
 
-        If the job is stopped, the next job repeats the interrupted call if that is allowed.
+        If the job is stopped and the interrupted call may be repeated, the next job repeats it.
         """
         started = perf_counter()
         size = self.size + sum(len(made) for made, _ in outcomes if isinstance(made, bytes))
@@ -170,7 +173,7 @@ class Batch:
                 return
 
     def add(self, answer: bytes) -> None:
-        """Add the answer of the current message (empty for a notification) and go to the next."""
+        """Add the answer to the current message (empty for a notification), then advance."""
         self.position += 1
         if answer:
             self.answers.append(answer)

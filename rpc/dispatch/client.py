@@ -1,4 +1,4 @@
-"""Identifies the client of a request: limits and fair queues count requests by client."""
+"""Identifies the client of a request, because limits and fair queues count by client."""
 
 from contextvars import ContextVar
 from typing import Final

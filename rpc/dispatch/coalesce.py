@@ -1,4 +1,4 @@
-"""Coalesces calls of one method that can be prepared together: senders are recovered in groups.
+"""Coalesces calls of one method, so that shared work, such as sender recovery, is done once.
 
 The calls come from one batch, or from several connections within one loop iteration.
 """
@@ -36,9 +36,9 @@ def prepare(context: Context, messages: Sequence[Message]) -> None:
 
 
 class Coalescer:
-    """Collects the single calls of a loop iteration and answers them in order in the next.
+    """Collects the single calls of a loop iteration and answers them in the next iteration.
 
-    ``answer`` returns the answer to a call, or a future of it.
+    Answers are in the order of the calls. ``answer`` returns the answer to a call, or a future.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ResultForwarder:
         self.future = future
 
     def __call__(self, done: Any) -> None:
-        """Copy the outcome of ``done``. The callback of the first future."""
+        """Copy the outcome of ``done``. This is the callback of the first future."""
         if done.cancelled():
             self.future.cancel()
         elif done.exception() is not None:

@@ -1,4 +1,4 @@
-"""Defers work of a request until its answer is sent.
+"""Defers the work of a request until the answer is sent.
 
 While a client reads the hash of its transaction, the node builds the block. The event loop runs
 deferred work before it reads the next request, so the next request of any client sees the result.
@@ -25,9 +25,10 @@ class Deferred:
         self._thread = NO_THREAD  # thread whose request may defer work
 
     def answering(self, respond: Callable[[bytes, str], T]) -> Callable[[bytes, str], T]:
-        """Wraps ``respond``, so that single requests may defer work; call `run` after each.
+        """Wraps ``respond`` so that single requests may defer work. Call `run` after each answer.
 
-        The calls of a batch may not: a later call may read what an earlier one changes.
+        The calls of a batch may not defer work, because a later call may read what an earlier call
+        changes.
         """
 
         def answer(body: bytes, client: str) -> T:
@@ -42,14 +43,14 @@ class Deferred:
         return answer
 
     def accept(self, work: Callable[[], object]) -> bool:
-        """Keeps work for `run`; returns False if the caller must do it itself."""
+        """Keeps work for `run`. Returns False if the caller must do the work itself."""
         if self._thread != get_ident():
             return False
         self._work.append(work)
         return True
 
     def run(self) -> None:
-        """Runs the deferred work; logs what fails."""
+        """Runs the deferred work, and logs its exceptions."""
         if not self._work:
             return
         work, self._work = self._work, []

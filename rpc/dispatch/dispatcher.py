@@ -30,7 +30,7 @@ Answering = Coroutine[Any, Any, Answer] | Coroutine[Any, Any, bytes] | asyncio.F
 
 
 class Dispatcher:
-    """Answers the bodies of one listener. ``methods``: the served methods by name."""
+    """Answers the bodies of one listener. ``methods`` maps names to the served methods."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class Dispatcher:
     ) -> Answer:
         """Return the answer to ``body``; empty if it contains only notifications.
 
-        ``request``: the WebSocket message with this body; None over HTTP. ``client``: the client
-        that limits and queues count the request for.
+        ``request`` is the WebSocket message with this body, None over HTTP. Limits and queues count
+        the request for ``client``.
         """
         answer = self.respond(body, client, request)
         return answer if isinstance(answer, bytes) else await answer
@@ -66,7 +66,7 @@ class Dispatcher:
     def respond(
         self, body: bytes, client: str = "", request: SocketRequest | None = None
     ) -> bytes | Answering:
-        """Return the answer to ``body``, or an awaitable of it. See `answer`."""
+        """Return the answer to ``body``, or an awaitable that returns it. See `answer`."""
         if self.reads.read(body):
             answer = self._read()
             if answer is not None:
@@ -88,7 +88,7 @@ class Dispatcher:
     def _respond_to(
         self, parsed: Message | list[Message], size: int, request: SocketRequest | None
     ) -> bytes | Answering:
-        """Return the answer to a body of ``size`` bytes, or an awaitable of it."""
+        """Return the answer to a body of ``size`` bytes, or an awaitable that returns it."""
         if isinstance(parsed, list):
             is_small = size <= LIGHT_SIZE * len(parsed)
             return Batch(self.runner, parsed, request, is_small).begin()
@@ -109,7 +109,7 @@ class Dispatcher:
         return in_memory(await self.runner.elsewhere(call), self.context.limits.batch_response_size)
 
     def _read(self) -> bytes | None:
-        """Answer a request that ``reads`` has just parsed; None if a handler must answer."""
+        """Return the answer to the request that ``reads`` has just parsed, or None."""
         context, reads, started = self.context, self.reads, perf_counter()
         latest = context.latest_view()
         try:

@@ -1,4 +1,4 @@
-"""The JSON-RPC 2.0 envelope: parses bodies into calls and encodes answers.
+"""Parses bodies into calls and encodes answers (JSON-RPC 2.0).
 
 A body of well-formed requests is decoded in one step. Otherwise each member is extracted as raw
 JSON and checked, so that a malformed request still gets an answer with its id. The id is echoed
@@ -77,7 +77,8 @@ class Call(msgspec.Struct, gc=False):
     """A request that can be dispatched.
 
     ``id`` is raw JSON, None for a notification. ``params`` are decoded, or raw JSON for
-    `parse_params`. ``is_long``: run it in the lane of long jobs, whatever its method.
+    `parse_params`. If ``is_long`` is true, the call runs in the lane of long jobs, whatever its
+    method.
     """
 
     id: bytes | None
@@ -179,7 +180,7 @@ def encode_batch(answers: list[bytes]) -> bytes:
 
 
 def _well_formed_calls(requests: list[_Request] | list[_TextRequest]) -> list[Message]:
-    """Return the calls of requests; empty if any request must be checked member by member."""
+    """Return the calls of requests. Empty if any request must be checked member by member."""
     calls: list[Message] = []
     for request in requests:
         name, call_id = request.method, bytes(request.id)

@@ -1,8 +1,8 @@
 """A queue that divides processor time fairly between clients (start-time fair queuing).
 
-The next job belongs to the client that has used the least time. A client that joins starts with the
-used time of the last job's client. So idle time earns nothing, and time used long ago costs
-nothing.
+The next job belongs to the client that has used the least time. A new client starts with the used
+time of the last job's client. So an idle client saves up no time, and time used long ago does not
+count against a client.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ IDLE_SHARES: Final = 1_024  # idle clients that are remembered; above this numbe
 
 
 class Share(Struct, Generic[Item], eq=False):
-    """The waiting items of one client, and the processor time in seconds that it has used."""
+    """The waiting items of one client, and the client's used processor time in seconds."""
 
     used: float = 0.0
     running: int = 0
@@ -27,9 +27,9 @@ class Share(Struct, Generic[Item], eq=False):
 
 
 class FairQueue(Generic[Item]):
-    """A fair queue of items by client. Not thread-safe: callers hold a lock.
+    """A fair queue of the items of clients. Callers must hold a lock.
 
-    ``running_limit``: most items of one client between `pop` and `done`; None: no limit.
+    At most ``running_limit`` items of one client are between `pop` and `done`. None means no limit.
     """
 
     def __init__(self, running_limit: int | None = None) -> None:
@@ -58,7 +58,7 @@ class FairQueue(Generic[Item]):
         self._list(client, share)
 
     def pop(self) -> tuple[str, Item] | None:
-        """Remove and return (client, item), or None if none may run. Call `done` afterwards."""
+        """Remove and return (client, item), or None if no item may run. Call `done` afterwards."""
         while self._heap:
             used, _, client = heappop(self._heap)
             share = self._shares[client]

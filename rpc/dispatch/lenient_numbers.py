@@ -27,7 +27,7 @@ Decoded = TypeVar("Decoded")
 
 
 def decoded(decode: Callable[[Any], Decoded], value: Any, dialect: Dialect) -> Decoded:
-    """Decode a parameter. If that fails, and the dialect allows it, retry with strict quantities.
+    """Decode a parameter. If this fails in a lenient dialect, retry with strict quantities.
 
     Raises DecodeError about the original value.
     """

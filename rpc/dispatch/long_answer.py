@@ -1,4 +1,4 @@
-"""Long answers in parts. Parts in temporary files are read and sent piece by piece."""
+"""Keeps long answers in parts. Parts in temporary files are read and sent in pieces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PIECE: Final = 1 << 20  # bytes of an answer that are written to a connection in
 class LongAnswer:
     """JSON text in parts. ``len`` is the total size in bytes, ``id`` the id of the request.
 
-    ``memory``: the bytes of the parts that are not in files.
+    ``memory`` is the size in bytes of the parts that are not in files.
     """
 
     __slots__ = ("id", "memory", "parts", "size")
@@ -32,7 +32,7 @@ class LongAnswer:
         return self.size > self.memory
 
     def answering(self, call_id: bytes, head: bytes, tail: bytes) -> LongAnswer:
-        """Return the answer of a request: ``head``, this text as the result, ``tail``."""
+        """Return the answer to a request: ``head``, then this text as the result, then ``tail``."""
         return LongAnswer((head, *self.parts, tail), call_id)
 
     def read(self) -> bytes:
@@ -49,7 +49,7 @@ def answer_memory(answer: Answer) -> int:
 
 
 def answer_of(texts: Iterable[bytes]) -> Answer:
-    """Join short texts. A long answer stays in parts, so that no single step takes long."""
+    """Join short texts. Long answers stay in parts, so that no single step takes long."""
     parts: list[bytes] = []
     waiting: list[bytes] = []
     size = 0

@@ -1,4 +1,4 @@
-"""The table of methods: a decorator registers a handler, its parameters and where it runs."""
+"""The table of methods. A decorator registers a handler, its parameters and its `RunOn`."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -20,11 +20,11 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 class RunOn(Enum):
     """Where a handler runs.
 
-    LOOP: on the event loop (microseconds of work). LIGHT: on the loop, but the handler executes EVM
-    code; after about a millisecond it is stopped and runs again in a worker thread. WORKER: in a
-    worker thread. SMALL: on the loop; a handler that finds too much work there (see
-    `workers.require_worker`) is called again in a worker. TASK: a coroutine, on the loop. SOCKET:
-    on the loop, with the client's `SocketRequest` as second argument; refused over HTTP.
+    LOOP: on the event loop (microseconds of work). LIGHT: on the loop; the handler executes EVM
+    code, is stopped after about a millisecond and then runs again in a worker thread. WORKER: in a
+    worker thread. SMALL: on the loop; a handler with too much work calls `workers.require_worker`
+    and then runs again in a worker. TASK: a coroutine, on the loop. SOCKET: on the loop, with the
+    client's `SocketRequest` as second argument; refused over HTTP.
     """
 
     LOOP = 0
@@ -48,7 +48,7 @@ class Needs(Enum):
 
 
 class Param(Struct, frozen=True):
-    """A positional parameter: its decoder and its default.
+    """A positional parameter with its decoder and its default.
 
     ``default_in`` returns the default if it depends on the dialect. ``strict`` replaces the decoder
     in dialects that refuse unknown members of overrides.
@@ -77,8 +77,8 @@ class Method(Struct, frozen=True):
 
     ``direct(context, params, head)`` takes the params as JSON text and the head of the answer (see
     `envelope.head_of`). It returns the whole answer as JSON text, or None to call the handler.
-    ``reads``: answers requests in the usual form without a handler. ``prepare_many(context,
-    params_list)``: does the work that coalesced calls share. ``needs``: the part of the node
+    ``reads`` answers requests in the usual form without a handler. ``prepare_many(context,
+    params_list)`` does the work that coalesced calls share. ``needs`` is the part of the node
     without which the method is refused.
     """
 
@@ -164,7 +164,7 @@ NAMESPACES: Final = {
 
 
 def namespace_of(name: str) -> str:
-    """Return the namespace that allows the method ``name``."""
+    """Return the namespace that contains the method ``name``."""
     return NAMESPACES.get(name) or name.partition("_")[0]
 
 

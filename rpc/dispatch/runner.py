@@ -57,7 +57,7 @@ Outcome = tuple[Answer | RpcError, float]  # answer or error of a call, and its 
 
 
 class CallRunner:
-    """Runs the calls of one listener. ``methods``: the served methods by name."""
+    """Runs the calls of one listener. ``methods`` maps names to the served methods."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class CallRunner:
     def on_loop(
         self, message: Message, request: SocketRequest | None, is_small: bool
     ) -> bytes | None:
-        """Answer a message on the loop; None if it must run elsewhere."""
+        """Answer a message on the loop. Return None if the message must run elsewhere."""
         if type(message) is Refusal:
             return self.refuse(message)
         assert isinstance(message, Call)
@@ -151,7 +151,7 @@ class CallRunner:
         return self.finish(call, (result, seconds))
 
     def outcome(self, call: Call) -> Outcome:
-        """Run a call of a batch in this thread, whether or not it is a worker's method."""
+        """Run a call of a batch in this thread, also if its method is not for workers."""
         started, room = perf_counter(), self.context.limits.batch_response_size
         result: bytes | RpcError
         try:
@@ -173,13 +173,13 @@ class CallRunner:
         return b"" if call.id is None else result
 
     def refuse(self, refusal: Refusal, method: str = UNKNOWN_METHOD) -> bytes:
-        """Count an error and return it as an answer."""
+        """Count the error and return its answer."""
         error = wire_error(refusal.error, self.context.dialect)
         self.metrics.count_error(method, error["code"])
         return encode_error(refusal.id, error)
 
     def run_on_of(self, call: Call) -> RunOn:
-        """Return where a call runs; LOOP for unknown methods, which the loop refuses."""
+        """Return where a call runs. The loop refuses unknown methods."""
         method = self.methods.get(call.method)
         return LOOP if method is None else method.run_on
 
@@ -255,7 +255,7 @@ class CallRunner:
         raise refusal
 
     def _pauses_on_loop(self, name: str, now: float) -> bool:
-        """Return whether calls of a method currently skip the loop."""
+        """Return whether calls of a method currently run in a worker without trying the loop."""
         pause = self._pauses.get(name)
         if pause is None or now >= pause[0]:
             return False
@@ -289,7 +289,7 @@ def in_memory(answer: Answer, room: int) -> bytes:
 def refused(method: Method, error: Exception) -> RpcError:
     """Return the error that a client gets for a handler's exception, without its traceback.
 
-    Unexpected exceptions are logged; the client only sees that the handler crashed.
+    Logs unexpected exceptions. The client then sees only that the handler crashed.
     """
     if isinstance(error, RpcError):
         released(error)

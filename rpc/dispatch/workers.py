@@ -1,12 +1,12 @@
-"""Worker threads for execution, with limits on threads and jobs. The event loop never waits.
+"""Runs calls in worker threads, with limits on threads and jobs. The event loop never waits.
 
 There are two lanes with separate threads. Long jobs (simulated chains, traces, searches of old
 logs, dumps of the pool) never use a thread of short jobs, so a short call waits only for short
 calls. A short job that may be stopped gets `SHORT_TIME` of processor time; then it restarts in the
 lane of long jobs. Both lanes divide their time fairly between clients (`FairQueue`). A client runs
-at most as many short jobs as there are processors, and one long job less; the other threads of a
-lane serve other clients. All threads have the same priority: a thread with little processor time
-could hold the GIL for long, which stops the event loop.
+at most N short jobs and N - 1 long jobs on N processors; the other threads of a lane serve other
+clients. All threads have the same priority: a thread with little processor time could hold the GIL
+for a long time and stop the event loop.
 
 The threads have a lower priority than the event loop and the thread that builds or follows slices.
 A job is stopped if nobody waits for its result any more.
@@ -51,7 +51,7 @@ _thread: Final = threading.local()
 
 
 class NeedsWorker(Exception):
-    """Raised for work too large for the event loop; ``is_long``: too large for a short job, too."""
+    """Raised for work too large for the event loop. ``is_long``: also too large for a short job."""
 
     def __init__(self, is_long: bool = False) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ def is_worker() -> bool:
 
 
 def is_stopped() -> bool:
-    """Return whether this thread's job was stopped; its last result may then be incomplete."""
+    """Return whether this thread's job was stopped. If so, the last result may be incomplete."""
     job: Job | None = getattr(_thread, "job", None)
     return job is not None and job.deadline.is_cancelled
 
@@ -90,7 +90,7 @@ def long_running(handler: T) -> T:
 class Job(Struct, eq=False):
     """A call for a worker thread, and the future of its result.
 
-    ``is_limited``: the job is stopped after `SHORT_TIME` and restarts as a long job.
+    If ``is_limited`` is true, the job is stopped after `SHORT_TIME` and restarts as a long job.
     """
 
     call: Callable[..., Any]
@@ -143,10 +143,10 @@ class Job(Struct, eq=False):
 
 
 def released(error: BaseException) -> BaseException:
-    """Return ``error`` without traceback, cause and context, whose frames keep megabytes alive.
+    """Return ``error`` without traceback, cause and context. Their frames keep megabytes alive.
 
-    An exception in a frame that it refers to is a reference cycle, which only the garbage collector
-    frees.
+    A frame that refers to an exception in its own traceback forms a reference cycle, which only the
+    garbage collector frees.
     """
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
@@ -155,7 +155,7 @@ def released(error: BaseException) -> BaseException:
 class Lane:
     """Threads for short or long jobs, and the queue of waiting jobs.
 
-    ``client_limit``: most jobs of one client that run at the same time; None: no limit.
+    At most ``client_limit`` jobs of one client run at the same time. None means no limit.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class Lane:
                     job.deadline.cancel()
 
     def close(self) -> None:
-        """Stop the running jobs and drop the waiting ones."""
+        """Stop the running jobs and drop the waiting jobs."""
         with self._lock:
             self._is_closed = True
             self._jobs.clear()
@@ -253,8 +253,9 @@ class Lane:
 class Workers:
     """The short and the long lane of worker threads, with limits on queued jobs.
 
-    ``queue_limit`` counts jobs that run or wait, ``client_limit`` those of one client (`CLIENT`). A
-    job beyond a limit raises RpcError ``overloaded``. ``niceness`` is added to that of the threads.
+    ``queue_limit`` limits the jobs that run or wait, ``client_limit`` the jobs of one client
+    (`CLIENT`). A job beyond a limit raises RpcError ``overloaded``. ``niceness`` is added to the
+    niceness of the threads.
     """
 
     def __init__(
@@ -280,7 +281,7 @@ class Workers:
     async def run(
         self, call: Callable[..., T], *args: Any, long: bool = False, limited: bool = False
     ) -> T:
-        """Run ``call(*args)`` in a thread and return its result. ``long``: in the long lane."""
+        """Run ``call(*args)`` in a thread and return the result. ``long`` selects the long lane."""
         client = CLIENT.get()
         if self.in_flight >= self.queue_limit:
             raise RpcError("overloaded", limit=self.queue_limit)
@@ -329,7 +330,7 @@ class Workers:
                 require_worker(is_long=True)
 
     def close(self) -> None:
-        """Stop the running jobs and drop the waiting ones."""
+        """Stop the running jobs and drop the waiting jobs."""
         self.loop_budget.close()
         self.short.close()
         self.long.close()
@@ -342,7 +343,7 @@ class Workers:
             raise
 
     def _stop_overdue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Stop limited jobs that have used their time, and repeat while there are any."""
+        """Stop limited jobs that have used up their time. Repeat while limited jobs exist."""
         self.short.stop_overdue()
         if self._limited:
             loop.call_later(LOOK_EVERY, self._stop_overdue, loop)
@@ -366,7 +367,7 @@ class Workers:
 
 
 def lower_priority(niceness: int) -> None:
-    """Add to the niceness of this thread if the system has it per thread (Linux)."""
+    """Add to the niceness of this thread if threads have their own niceness (Linux)."""
     with contextlib.suppress(OSError, AttributeError):
         thread = threading.get_native_id()
         before = os.getpriority(os.PRIO_PROCESS, thread)
@@ -374,7 +375,7 @@ def lower_priority(niceness: int) -> None:
 
 
 def set_up_interpreter() -> None:
-    """Bound the time for which a worker's Python code and the garbage collector stop the loop."""
+    """Limit how long a worker's Python code and the garbage collector can stop the loop."""
     if not gc.get_freeze_count():  # otherwise the builder of slices has already done it
         gc.collect()
         gc.freeze()  # full collections then skip the objects that exist now

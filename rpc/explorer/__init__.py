@@ -1,1 +1,1 @@
-"""The explorer: a web page that shows a node's blocks, and the server code for it."""
+"""The explorer, a web page that shows a node's blocks, and its server code."""

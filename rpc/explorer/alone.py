@@ -14,10 +14,10 @@ SHUTDOWN_TIME: Final = 1.0  # seconds that open requests get at shutdown
 
 
 class ExplorerServer:
-    """A context manager that serves the page for the node at ``node_url``. Port 0: any free port.
+    """A context manager that serves the page for the node at ``node_url``.
 
-    ``hosts``: allowed names in the Host header, see `Access`. Entering raises OSError if the
-    address cannot be bound.
+    Port 0 selects a free port. ``hosts`` are the allowed names in the Host header, see `Access`.
+    Entering raises OSError if the address cannot be bound.
     """
 
     def __init__(self, node_url: str, host: str, port: int, hosts: frozenset[str]) -> None:

@@ -1,6 +1,6 @@
 """The files of the explorer page: their bytes, content types and security headers.
 
-The page calls JSON-RPC of one node only: the node that served it, or the one in ``node_url``. Its
+The page calls JSON-RPC of one node only: the node that served the page, or ``node_url``. Its
 Content-Security-Policy forbids other hosts, inline scripts, forms and frames.
 """
 
@@ -37,7 +37,7 @@ RULES: Final = {
 
 
 class SentFile(Struct, frozen=True):
-    """A file, uncompressed and compressed; ``tag`` is its ETag."""
+    """A file in uncompressed and compressed form. ``tag`` is its ETag."""
 
     kind: str
     body: bytes
@@ -47,7 +47,7 @@ class SentFile(Struct, frozen=True):
 
 @cache
 def page_files(node_url: str = "") -> dict[str, SentFile]:
-    """Return all files by name. The page calls ``node_url``; empty: the server it came from."""
+    """Return all files by name. The page calls ``node_url``, by default the serving node."""
     found = {}
     for path in sorted(FOLDER.iterdir()):
         body = path.read_bytes()

@@ -14,9 +14,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ExplorerPage:
-    """Serves the page and its files. ``node_url``: the node to call; empty: the serving node.
+    """Serves the page and its files. The page calls ``node_url``, by default the serving node.
 
-    Requests whose Accept header includes HTML get the page. No method runs, no body is read.
+    Requests whose Accept header includes HTML get the page. The page reads no body and runs no
+    method.
     """
 
     def __init__(self, node_url: str = "") -> None:

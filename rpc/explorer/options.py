@@ -22,7 +22,7 @@ def add_explorer(group: argparse._ArgumentGroup) -> None:
 
 
 def add_explorer_for(group: argparse._ArgumentGroup) -> None:
-    """Add the option ``--explorer-for``, which `watch` runs."""
+    """Add the option ``--explorer-for``. If it is given, call `watch`."""
     group.add_argument(
         "--explorer-for",
         type=node_url,

@@ -1,7 +1,7 @@
 """Signs and sends transactions of the development accounts, whose keys are public.
 
-They let ``eth_sendTransaction`` work without a wallet, as on other development nodes. The node has
-no other keys. On a chain without development accounts every sender is unknown unless it is
+These accounts let ``eth_sendTransaction`` work without a wallet, as on other development nodes. The
+node has no other keys. On a chain without development accounts every sender is unknown unless it is
 impersonated.
 """
 
@@ -44,7 +44,7 @@ _counting = Lock()  # two concurrent requests must not get the same nonce
 
 
 def _after_fork() -> None:
-    """Replace the lock: in a child process, no thread would release a lock held at the fork."""
+    """Replace the lock, because no thread of a child process would release a held lock."""
     global _counting
     _counting = Lock()
 
@@ -103,7 +103,7 @@ def send_transaction(context: Context, request: CallRequest) -> str:
 
 
 def with_sender(context: Context, request: CallRequest) -> CallRequest:
-    """Return the request with a sender: its own, or the dialect's default."""
+    """Return the request with a sender: the given sender, or else the dialect's default."""
     if request.sender:
         return request
     named = context.dialect.first_account_sends and context.node.accounts
@@ -121,9 +121,10 @@ def with_sender(context: Context, request: CallRequest) -> CallRequest:
 def resend(context: Context, request: CallRequest, price: int | None, gas: int | None) -> str:
     """Replace a transaction that waits in the pool by one with another gas price or gas limit.
 
-    The object names it by sender and nonce; its receiver, value and data must be the same. The gas
-    price (wei) becomes fee cap and tip of a transaction that has these. Returns the new hash. The
-    error is -32000 if no such transaction waits, or if the price is too low to replace it.
+    Sender and nonce of the object select the waiting transaction. Receiver, value and data must
+    equal those of the transaction. The gas price (wei) becomes fee cap and tip if the transaction
+    has them. Returns the new hash. The error is -32000 if no such transaction waits, or if the
+    price is too low for a replacement.
     """
     request = with_sender(context, request)
     if request.nonce is None:
@@ -161,7 +162,7 @@ async def send_transaction_sync(context: Context, request: CallRequest, wait: in
 
 
 def send_next_of_account(context: Context, request: CallRequest) -> str:
-    """Submit a transaction as eth_sendTransaction does. Raises RpcError if its nonce has a gap."""
+    """Submit a transaction as eth_sendTransaction does. Raises RpcError for a nonce gap."""
     if request.nonce is not None and not context.node.forwards:
         sender = with_sender(context, request).sender
         with refusals():
@@ -178,7 +179,7 @@ def list_accounts(context: Context) -> list[str]:
 
 @method("personal_unlockAccount", ADDRESS, PASSWORD, SECONDS)
 def unlock_account(context: Context, address: bytes, _: Any, __: Any) -> bool:
-    """Return true for an account that may send: accounts are never locked."""
+    """Return true for an account that may send, because accounts are never locked."""
     if not is_impersonated(context, address):
         key_of(context, address)
     return True
@@ -212,7 +213,7 @@ def sign_transaction(context: Context, request: CallRequest) -> Json:
 def fill_transaction(context: Context, request: CallRequest) -> Json:
     """Return the unsigned transaction that eth_sendTransaction would sign, for any sender.
 
-    The raw bytes are omitted: a client might sign them without checking what they contain.
+    Omits the raw bytes, because a client might sign them without checking what they contain.
     """
     transaction = built(filled(context, request), sender=request.sender)
     return {"tx": transaction_json(transaction)}
@@ -249,7 +250,7 @@ def signed(context: Context, request: CallRequest, *, sent: bool = False) -> Any
 def filled(context: Context, request: CallRequest, *, sent: bool = False) -> dict[str, Any]:
     """Return all fields of the transaction of a call object, filled in.
 
-    ``sent``: the transaction is sent next, so it may fail if the dialect allows that.
+    With ``sent``, the transaction will be sent, so it may fail if the dialect allows that.
     """
     refuse_unsigned_kinds(context, request)
     fields: dict[str, Any] = {
@@ -296,7 +297,11 @@ def built(fields: dict[str, Any], **more: Any) -> fastevm.Transaction:
 
 
 def gas_for(context: Context, request: CallRequest, sent: bool) -> int:
-    """Return the estimated gas. A transaction that fails gets a block's gas if it may be sent."""
+    """Return the estimated gas.
+
+    If the estimate fails, a transaction to be ``sent`` gets the gas limit of a block, or the gas
+    cap of a transaction (EIP-7825), if the dialect has ``failing_is_sent``.
+    """
     try:
         return least_gas(context, request)
     except RpcError:
@@ -316,7 +321,7 @@ def least_gas(context: Context, request: CallRequest) -> int:
 
 
 def prices(context: Context, request: CallRequest, sent: bool) -> dict[str, int]:
-    """Return the price fields in wei: those of the request, else a cap for several full blocks.
+    """Return the fee fields in wei: those of the request, else a cap for several full blocks.
 
     With ``prices_of_next_block`` the default cap is the gas price, as in anvil, and a low cap
     limits the default tip only if the transaction is ``sent``.

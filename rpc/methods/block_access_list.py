@@ -1,6 +1,6 @@
-"""Block access lists (EIP-7928). An unknown block and the pending one are null, not an error.
+"""Block access lists (EIP-7928). Returns null for an unknown block and for the pending block.
 
-Two names come from a draft (execution-apis 726); alloy before September 2026 calls them.
+Two method names come from a draft (execution-apis 726). alloy before September 2026 calls them.
 """
 
 from fastevm.core.primitives.hex import hex_bytes
@@ -32,7 +32,7 @@ def get_raw_block_access_list(context: Context, block: BlockId) -> str | None:
 
 
 def _encoded(context: Context, block: BlockId) -> bytes | None:
-    """Return the encoded list of a block. Raises RpcError if it has none or it was not kept."""
+    """Return the encoded list of a block. Raises RpcError if none exists or it was not kept."""
     view = None if block.is_pending else context.find(block)
     if view is None:
         return None

@@ -65,5 +65,5 @@ def set_chain_id(context: Context, chain_id: int) -> None:
 
 @methods(["anvil_setLoggingEnabled", "hardhat_setLoggingEnabled"], Param(decode_bool))
 def set_logging_enabled(context: Context, wanted: bool) -> None:
-    """Turn logging on, or off except for errors."""
+    """Turn logging on or off. Errors are always logged."""
     control(context).settings.set_logging(wanted)

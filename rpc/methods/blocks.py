@@ -1,4 +1,4 @@
-"""Blocks, their counts, uncles and receipts. An unknown block is null, not an error."""
+"""Blocks, counts of their contents, uncles and receipts. Returns null for an unknown block."""
 
 from typing import Final
 
@@ -39,7 +39,7 @@ def _sealed(context: Context, view: View, answer: Json) -> Json:
 
 @method("eth_getBlockByNumber", NUMBER_OR_TAG, FULL, run_on=RunOn.SMALL)
 def get_block_by_number(context: Context, block: BlockId, full: bool) -> Json | None:
-    """Return a block; ``pending`` is the pre-confirmed block so far, which has no hash yet."""
+    """Return a block. ``pending`` is the unfinished pre-confirmed block, which has no hash yet."""
     return _block_json(context, context.find(block), full)
 
 
@@ -86,7 +86,7 @@ def get_block_receipts(context: Context, block: BlockId) -> bytes | None:
 
 @method("eth_getBlockTransactionCountByNumber", NUMBER_OR_TAG)
 def get_transaction_count_by_number(context: Context, block: BlockId) -> str | None:
-    """Return how many transactions a block has; for ``pending``, how many so far."""
+    """Return how many transactions a block has, or ``pending`` has so far."""
     view = context.find(block)
     return None if view is None else quantity(len(view.block.transactions))
 

@@ -1,7 +1,7 @@
 """eth_callBundle: runs signed transactions one after another, in the format of Flashbots.
 
-Source: Flashbots' RPC documentation, and anvil and reth, which follow it. Amounts are decimal
-strings.
+Sources: Flashbots' RPC documentation, and the implementations of anvil and reth. Amounts are
+decimal strings.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SPACING: Final = 12  # seconds after the state's block, if no timestamp is given
 
 
 class Bundle(Struct, frozen=True):
-    """Raw transactions, overrides of the block that runs them, and the block of the state below."""
+    """Raw transactions, overrides for their block, and the block whose state they run on."""
 
     transactions: tuple[bytes, ...]
     overrides: BlockOverrides

@@ -1,6 +1,6 @@
 """Runs several calls, each on the state of the previous one: eth_callMany, debug_traceCallMany.
 
-Source of the formats: Erigon, and reth and anvil, which follow it.
+Sources of the formats: Erigon, and the implementations of reth and anvil.
 """
 
 from __future__ import annotations
@@ -111,9 +111,9 @@ def call_many(
 ) -> list[list[Json]]:
     """Return the output or the error of each call, by bundle.
 
-    A failed call changes nothing, and the next call runs. A call that cannot run is an error of the
-    whole request. All calls share the time limit of a call and the gas limit of a request, and
-    return at most 10 MB together.
+    A failed call changes nothing, and the next call runs. If a call is invalid, the whole request
+    fails. All calls share the time limit of a call and the gas limit of a request, and return at
+    most 10 MB together.
     """
     limits = context.limits
     found = iter(_traced(context, bundles, state, overrides, OUTCOMES, limits.call_time))

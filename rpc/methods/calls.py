@@ -1,4 +1,4 @@
-"""eth_call and eth_estimateGas: one message call on any state, with overrides."""
+"""eth_call and eth_estimateGas run one message call on any state, with overrides."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -53,7 +53,8 @@ BLOCK_OVERRIDES = Param(
 def with_one_kind_of_fees(context: Context, request: CallRequest) -> CallRequest:
     """Remove the gas price next to EIP-1559 fees, and a priority fee without a fee cap.
 
-    Only if the dialect has ``newer_fees_count``: viem sends call objects with both kinds of fees.
+    Does so only if the dialect has ``newer_fees_count``, because viem sends call objects with both
+    kinds of fees.
     """
     if not context.dialect.newer_fees_count:
         return request
@@ -78,7 +79,7 @@ def decode_estimate_options(value: Any) -> bool:
 
 
 def call_directly(context: Context, params: bytes, head: bytes) -> bytes | None:
-    """Answer eth_call from the text of the params; None if they do not have the usual form."""
+    """Answer eth_call from the text of the params. Returns None unless they have the usual form."""
     found = context.simulator.read_call_params(params)
     if found is None:
         return None
@@ -176,7 +177,7 @@ def estimate_gas(
 ) -> str | dict[str, str]:
     """Return a gas limit with which the transaction succeeds, at most 1.5 % above the minimum.
 
-    With the option ``{"l1Fee": true}`` it returns an object with the member ``gas`` and, on a chain
+    With the option ``{"l1Fee": true}``, returns an object with the member ``gas`` and, on a chain
     of the OP stack, the fees that the transaction pays besides gas.
     """
     view = context.view(block)
@@ -224,7 +225,7 @@ def with_funds(
     state_overrides: Mapping[bytes, AccountOverride],
     block_overrides: BlockOverrides,
 ) -> Mapping[bytes, AccountOverride]:
-    """Return the overrides with a balance of the sender that pays for value and gas."""
+    """Return the overrides plus a sender balance that covers value and gas."""
     limit = block_overrides.gas_limit
     gas = max(request.gas or 0, state.header.gas_limit if limit is None else limit)
     price = request.gas_price or request.max_fee_per_gas or 0

@@ -109,7 +109,7 @@ def limits(context: Context) -> Json:
     """Return every limit of the node by name, whether or not an operator may set it.
 
     Sizes are in bytes, times in seconds; `fastevm.rpc.limits` describes each. ``transaction_fee``
-    is the highest fee in wei that a transaction may offer for its gas; 0 for no limit.
+    is the highest fee in wei that a transaction may offer for its gas; 0 means no limit.
     """
     fixed = {name.lower(): value for name, value in vars(limits_module).items() if name.isupper()}
     fee = {"transaction_fee": quantity(context.node.fee_cap)}
@@ -130,7 +130,7 @@ def block_number(context: Context) -> str:
 
 @method("eth_syncing")
 def syncing(context: Context) -> Json | bool:
-    """Return the first, current and highest block of a sync in progress; else false."""
+    """Return the first, current and highest block of a sync in progress, or else false."""
     state = context.node.sync_state
     if state is None:
         return False
@@ -142,7 +142,8 @@ def syncing(context: Context) -> Json | bool:
 def capabilities(context: Context) -> Json:
     """Return the head, and the oldest block of each kind of data.
 
-    States may begin later than blocks: after a restart from a snapshot older states are missing.
+    The oldest state may be newer than the oldest block: after a restart from a snapshot, older
+    states are missing.
     """
     chain = context.node.chain
     head = chain.head

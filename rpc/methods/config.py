@@ -13,7 +13,7 @@ ADDRESS_SIZE = 20
 
 @method("eth_config")
 def fork_configuration(context: Context) -> Json:
-    """Return the current, next and last fork configuration; null for those that do not exist."""
+    """Return the current, next and last fork configuration, each null if there is none."""
     head = context.node.chain.head.header
     times = context.node.config.activations.fork_times
     later = [time for time in times if time > head.timestamp]

@@ -86,11 +86,11 @@ PATH_SIZE = 32  # bytes
 def storage_range_at(
     context: Context, block: BlockId, index: int, address: bytes, start: bytes, count: int
 ) -> Json:
-    """Return slots of an account, as they were before the transaction at ``index`` of a block.
+    """Return storage slots of an account, as they were before transaction ``index`` of a block.
 
-    Slots are keyed and sorted by the hash of their storage key, from ``start`` on, at most 1,024;
-    ``nextKey`` is the start of the next range. Raises RpcError on a fork, where only a part of the
-    state is known.
+    Returns at most 1,024 slots, keyed and sorted by the hash of their storage key, from ``start``
+    on. ``nextKey`` is the start of the next range. Raises RpcError on a fork, where only a part of
+    the state is known.
     """
     view = _view(context, block)
     if context.node.history is not None:
@@ -121,7 +121,7 @@ def _storage_range(layer: Layer, address: bytes, start: bytes, count: int) -> Js
 @method("debug_codeByHash", HASH, BLOCK_OR_LATEST, run_on=RunOn.WORKER)
 @long_running
 def code_by_hash(context: Context, code_hash: bytes, block: BlockId) -> str:
-    """Return the code with a given hash in a state; ``0x`` if no account has it.
+    """Return the code with a given hash in a state, ``0x`` if no account has this code.
 
     The search visits all accounts. So it raises RpcError for a state of more than 100,000 accounts,
     and on a fork, where only a part of the state is known.

@@ -1,4 +1,4 @@
-"""fastevm_deposit: a deposit of an L1 user, on a development chain of the OP stack."""
+"""fastevm_deposit: makes a deposit of an L1 user on a development chain of the OP stack."""
 
 from typing import Any, Final
 

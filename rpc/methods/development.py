@@ -63,7 +63,8 @@ WORD: Final = Param(lambda value: decode_storage_slot(value)[0])
 def methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler]:
     """Register a handler under several names, in the lane of long jobs.
 
-    Each call waits for the builder's lock, which a request for many blocks holds for seconds.
+    Each call waits for the builder's lock, and a request for many blocks holds the lock for
+    seconds.
     """
 
     def register(handler: Handler) -> Handler:
@@ -75,7 +76,7 @@ def methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler
 
 
 def short_methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler]:
-    """Register a handler of microseconds, which runs on the loop if the builder's lock is free."""
+    """Register a quick handler, which runs on the loop if the builder's lock is free."""
 
     def register(handler: Handler) -> Handler:
         for name in names:
@@ -104,15 +105,15 @@ def setters(
 
 
 def short_setters(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler]:
-    """Register a setter of microseconds with `short_methods`, see `setters`."""
+    """Register a setter that takes microseconds with `short_methods`. See `setters`."""
     return setters(names, *params, registers=short_methods)
 
 
 def at_once(handler: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a handler so that on the loop it never waits for the lock, files or another node.
 
-    If it would have to wait, or a job is in progress (which may be a transaction), it runs in a
-    worker.
+    The handler runs in a worker if it would have to wait, or if a job is in progress (which may be
+    a transaction).
     """
 
     @wraps(handler)
@@ -162,7 +163,7 @@ def snapshot(context: Context) -> str:
 
 @short_methods(["evm_revert", "anvil_revert"], NUMBER)
 def revert(context: Context, number: int) -> bool:
-    """Revert to a snapshot; delete it and all later ones. Returns false if it does not exist."""
+    """Revert to a snapshot. Deletes it and all later ones. Returns false if none exists."""
     chosen = control(context)
     require_worker_above_limit(chosen.weight_since(number, LOOP_OBJECTS + 1))
     if chosen.has_snapshot(number) and chosen.defer(lambda: chosen.revert(number)):
@@ -183,9 +184,9 @@ NAME: Final = Param(decode_name)
 
 @methods(["fastevm_saveSnapshot"], NAME)
 def save_snapshot(context: Context, name: str) -> Json:
-    """Take a named snapshot, or replace the one with this name. Returns its block.
+    """Take a named snapshot, or replace the snapshot of this name. Returns the block.
 
-    A data directory stores it. It is kept after a revert to it.
+    A data directory stores named snapshots. A revert does not delete a named snapshot.
     """
     attempt(control(context).save_snapshot, name)
     return _snapshot_json(control(context).named_snapshots()[name])
@@ -193,7 +194,7 @@ def save_snapshot(context: Context, name: str) -> Json:
 
 @methods(["fastevm_restoreSnapshot"], NAME)
 def restore_snapshot(context: Context, name: str) -> bool:
-    """Revert to a named snapshot; delete the numbered ones. Returns false if it does not exist."""
+    """Revert to a named snapshot. Deletes numbered snapshots. Returns false for an unknown name."""
     return control(context).restore_snapshot(name)
 
 

@@ -27,9 +27,9 @@ FAILED: Final = 0
 @method("fastevm_contract", ADDRESS, run_on=RunOn.WORKER)
 @long_running
 def contract_at(context: Context, address: bytes) -> Json | None:
-    """Return name and ABI of the contract at an address; null if no artifact file has its code.
+    """Return name and ABI of the contract at an address; null if no artifact file has the code.
 
-    The files are those below ``--abi``, and below the folders of Foundry (``out``) and Hardhat
+    Reads the files below ``--abi``, and below the folders of Foundry (``out``) and Hardhat
     (``artifacts``) in the working directory of the node.
     """
     found = context.contracts.find(_code(context.view(PENDING_BLOCK), address))
@@ -43,9 +43,9 @@ def explain_transaction(context: Context, tx_hash: bytes) -> Json | None:
 
     ``console`` is a list of texts. ``source`` has an object for each contract on the call path to
     the failed instruction, outermost first: ``contract``, ``address``, ``file``, ``line`` and
-    ``text``. It is empty if the transaction succeeded or there are no source maps. ``reason`` is a
-    text if the transaction reverted without data and the reason can be inferred, else null. The
-    transaction is executed again. Null for an unknown transaction.
+    ``text``. ``source`` is empty if the transaction succeeded or there are no source maps.
+    ``reason`` is a text if the transaction reverted without data and the reason can be inferred,
+    else null. Executes the transaction again. Returns null for an unknown transaction.
     """
     found = locate_or_look(context, tx_hash)
     if found is None:

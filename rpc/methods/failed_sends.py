@@ -1,7 +1,8 @@
 """Errors for transactions that failed in their block, as Hardhat's network returns them.
 
-Used with ``--throw-on-transaction-failures`` only: test suites for Hardhat's in-process network
-expect eth_sendTransaction to fail. Other nodes return the hash, and the receipt has status 0.
+Only ``--throw-on-transaction-failures`` uses this module, because test suites for Hardhat's
+in-process network expect eth_sendTransaction to fail. Other nodes return the hash, and the receipt
+has status 0.
 """
 
 from typing import Final
@@ -24,9 +25,9 @@ FAILED: Final = 0
 
 
 def prepare_send(context: Context) -> None:
-    """Raise NeedsWorker on the event loop if a failure would have to be explained.
+    """Raise NeedsWorker on the event loop if a failure must be reported as an error.
 
-    The caller must call this before it submits the transaction, which must not happen twice.
+    Call this before the transaction is submitted, because it must not be submitted twice.
     """
     if context.dialect.failed_send_is_error:
         require_worker(is_long=True)

@@ -52,7 +52,7 @@ def max_priority_fee(context: Context) -> str:
 
 @method("eth_gasPrice", run_on=RunOn.WORKER)
 def gas_price(context: Context) -> str:
-    """Return the suggested tip plus the latest base fee, or on a development node the next."""
+    """Return the suggested tip plus the latest base fee (next on a development node)."""
     head = context.node.chain.head
     if context.dialect.prices_of_next_block:
         return quantity(suggested_tip(context) + (next_base_fee(context, head) or 0))
@@ -61,9 +61,9 @@ def gas_price(context: Context) -> str:
 
 @method("eth_txGasLimitCap")
 def tx_gas_limit_cap(context: Context) -> str | None:
-    """Return the gas limit of a transaction in the next block (EIP-8123); null: no limit.
+    """Return the gas limit of a transaction in the next block (EIP-8123); null for no limit.
 
-    The gas limit of the block is not considered.
+    Ignores the gas limit of the block.
     """
     rules = _next_schedule(context, context.node.chain.head).parameters
     cap = rules["tx_total_gas_cap" if rules["state_gas_version"] else "tx_gas_cap"]
@@ -216,8 +216,8 @@ def _rewards(view: View, percentiles: list[float]) -> list[int]:
 def suggested_tip(context: Context) -> int:
     """Return a tip in wei that recent blocks accepted; 1 gwei if they are empty.
 
-    On chains of the OP stack it is 0.001 gwei unless the newest block was nearly full. On Arbitrum,
-    where tips are ignored, it is 0.
+    The tip is 0.001 gwei on chains of the OP stack, unless the newest block was nearly full, and 0
+    on Arbitrum, which ignores tips.
     """
     chain = context.node.chain
     rules = chain.schedule_of(chain.head.hash).parameters
@@ -236,7 +236,7 @@ def suggested_tip(context: Context) -> int:
 
 
 def _least_tips(context: Context, block: Block) -> list[int]:
-    """Return the lowest tips of a block's transactions; cached for the last few blocks."""
+    """Return the lowest tips of a block's transactions. Caches the tips of the last few blocks."""
     kept = context.least_tips
     found = kept.get(block.hash)
     if found is None:

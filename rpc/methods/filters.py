@@ -57,7 +57,7 @@ def new_pending_transaction_filter(context: Context, full: bool) -> str:
 @method("eth_getFilterChanges", TEXT, run_on=RunOn.WORKER)
 @long_running
 def get_filter_changes(context: Context, filter_id: str) -> list[Any] | bytes:
-    """Return what is new since the last poll of a filter."""
+    """Return the changes since the last poll of a filter."""
     found = context.filters.use(filter_id)
     if isinstance(found, ChainFilter):
         return found.changes(context)

@@ -1,4 +1,4 @@
-"""Forks of a development node: reset to another block, change the upstream URL, report both.
+"""Resets a development node to another fork block, changes the upstream URL, and reports both.
 
 Names and answers are those of anvil and Hardhat.
 """
@@ -23,7 +23,7 @@ MILLISECONDS: Final = 1000
 
 
 class Forking(Struct, frozen=True):
-    """The upstream URL and fork block of a reset. None: keep the current value."""
+    """The upstream URL and fork block of a reset. None keeps the current value."""
 
     url: str | None = None
     block: int | None = None
@@ -60,7 +60,7 @@ RESET: Final = Param(decode_reset, optional=True)
 
 @method("anvil_reset", RESET, run_on=RunOn.TASK, needs=Needs.CONTROLS)
 async def anvil_reset(context: Context, wanted: Forking | None) -> None:
-    """Restart the chain as a fork at ``wanted``; None: as a chain without an upstream."""
+    """Restart the chain as a fork at ``wanted``. With None, restart it without an upstream."""
     await _reset(context, wanted)
 
 
@@ -87,7 +87,7 @@ def genesis_time(context: Context) -> int:
 @method("hardhat_setRpcUrl", Param(decode_text), run_on=RunOn.WORKER, needs=Needs.CONTROLS)
 @long_running
 def set_rpc_url(context: Context, url: str) -> None:
-    """Fetch the forked state from this URL from now on; its node must have the fork block.
+    """Fetch the forked state from this URL from now on. The node there must have the fork block.
 
     Does nothing if the chain is not forked, as on anvil.
     """

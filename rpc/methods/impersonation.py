@@ -1,4 +1,4 @@
-"""Transactions of impersonated accounts, whose keys the node lacks, on a development chain.
+"""Lets a development node send transactions of impersonated accounts, without their keys.
 
 Names and answers are those of anvil, Hardhat and Ganache.
 """
@@ -46,13 +46,13 @@ def impersonate_unlisted_account(context: Context, address: bytes) -> None:
 
 @short_methods(["anvil_stopImpersonatingAccount", "hardhat_stopImpersonatingAccount"], ADDRESS)
 def stop_impersonating_account(context: Context, address: bytes) -> None:
-    """Stop impersonating an account. Transactions that were sent stay."""
+    """Stop impersonating an account. Transactions that were already sent stay."""
     control(context).impersonation.stop(address)
 
 
 @short_methods(["anvil_autoImpersonateAccount", "hardhat_autoImpersonateAccount"], SWITCH)
 def auto_impersonate_account(context: Context, wanted: bool) -> None:
-    """Impersonate every account (true), or only the accounts that were named (false)."""
+    """Impersonate every account (true), or only the accounts that calls have named (false)."""
     control(context).impersonation.everyone = wanted
 
 
@@ -73,7 +73,7 @@ def impersonate_signature(context: Context, given: Any, address: bytes | None) -
 
 @methods(["eth_sendUnsignedTransaction"], CALL)
 def send_unsigned_transaction(context: Context, request: CallRequest) -> str:
-    """Submit a transaction of ``from`` without a signature. Returns its hash.
+    """Submit a transaction of the account ``from`` without a signature. Returns the hash.
 
     Missing fields are filled in as by eth_sendTransaction.
     """
@@ -82,7 +82,7 @@ def send_unsigned_transaction(context: Context, request: CallRequest) -> str:
 
 @methods(["evm_addAccount"], ADDRESS, PASSWORD)
 def add_account(context: Context, address: bytes, _: str | None) -> bool:
-    """Impersonate an account (Ganache's name). Returns whether it was not impersonated before."""
+    """Impersonate an account (Ganache's name). Returns false if it was already impersonated."""
     found = control(context).impersonation
     is_new = address not in found.accounts
     attempt(found.start, address)

@@ -11,9 +11,10 @@ from fastevm.rpc.log_queries import is_upstream, objects_of_logs, query_logs
 def get_logs(context: Context, wanted: LogFilter) -> bytes:
     """Return logs by address, topics and blocks (both ends default to ``latest``).
 
-    ``toBlock`` pending adds the pre-confirmed logs, ``fromBlock`` pending returns only those.
-    ``blockHash`` of a block that is not canonical returns its logs with ``removed`` true. Raises
-    RpcError with a smaller range to try if the range or the result exceeds a limit.
+    ``toBlock`` pending adds the pre-confirmed logs, ``fromBlock`` pending returns only
+    pre-confirmed logs. ``blockHash`` of a block that is not canonical returns its logs with
+    ``removed`` true. Raises RpcError with a smaller range to try if the range or the result exceeds
+    a limit.
     """
     check_choices(wanted)
     if is_upstream(context, wanted):

@@ -74,7 +74,7 @@ def _mine(context: Context, wanted: dict[str, int] | None) -> Any:
 
 
 def require_worker_above_one_empty_block(context: Context, count: int) -> None:
-    """Raise NeedsWorker on the event loop unless the work is a single empty block."""
+    """Raise NeedsWorker on the event loop unless the call mines a single empty block."""
     if count > 1 or context.node.pool.executable_count:
         require_worker(is_long=True)
 
@@ -89,14 +89,14 @@ def mine(context: Context, count: int | None, interval: int | None) -> None:
 
 @short_methods(["evm_increaseTime", "anvil_increaseTime"], NUMBER)
 def increase_time(context: Context, seconds: int) -> int:
-    """Move the clock forward. Returns its offset from the system clock in seconds."""
+    """Move the chain's clock forward. Returns the offset from the system clock in seconds."""
     ahead: int = attempt(control(context).time.increase, seconds)
     return ahead
 
 
 @short_methods(["evm_setTime", "anvil_setTime"], NUMBER)
 def set_time(context: Context, timestamp: int) -> int:
-    """Set the clock, in Unix seconds or milliseconds. Returns by how many seconds it moved."""
+    """Set the chain's clock, in Unix seconds or milliseconds. Returns the change in seconds."""
     forward: int = attempt(control(context).time.set, timestamp)
     return forward
 
@@ -111,13 +111,13 @@ def set_next_block_timestamp(context: Context, timestamp: int) -> None:
 
 @setters(["anvil_setBlockTimestampInterval"], NUMBER)
 def set_timestamp_interval(context: Context, seconds: int) -> None:
-    """Make the timestamp of each block its parent's plus ``seconds``."""
+    """Set the timestamp of each block to the parent's timestamp plus ``seconds``."""
     attempt(control(context).time.set_interval, seconds)
 
 
 @setters(["hardhat_setBlockTimestampInterval"], NUMBER)
 def set_timestamp_interval_of_hardhat(context: Context, milliseconds: int) -> None:
-    """Make the timestamp of each block its parent's plus ``milliseconds``, viem's unit here."""
+    """Set the timestamp of each block to the parent's plus ``milliseconds``, which viem sends."""
     seconds, rest = divmod(milliseconds, 1_000)
     if rest:
         raise RpcError("invalid_params", "the interval must be whole seconds, in milliseconds")
@@ -144,13 +144,13 @@ def miner_start(context: Context, threads: Any) -> None:
 
 @setters(["miner_stop"])
 def miner_stop(context: Context) -> None:
-    """Stop mining: blocks are made on demand only."""
+    """Stop mining. Afterwards only requests such as evm_mine build blocks."""
     control(context).miner.set_interval(None)
 
 
 @setters(["evm_setIntervalMining", "anvil_setIntervalMining"], Param(decode_seconds))
 def set_interval_mining(context: Context, seconds: float) -> None:
-    """Mine a block every ``seconds`` in place of one for each transaction; 0: stop."""
+    """Mine a block every ``seconds``, not for each transaction. 0 stops interval mining."""
     attempt(control(context).miner.set_interval, seconds)
 
 
@@ -167,7 +167,7 @@ def get_automine(context: Context) -> bool:
 
 
 def is_mining(context: Context) -> bool:
-    """Return whether the node mines by itself: for each transaction, or at an interval."""
+    """Return whether the node mines for each transaction or at an interval."""
     return context.node.development.mines
 
 

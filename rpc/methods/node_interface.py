@@ -1,6 +1,6 @@
-"""NodeInterface (0xc8): what Arbitrum's nodes answer to eth_call without executing code.
+"""NodeInterface (0xc8), which Arbitrum's nodes answer in eth_call without executing code.
 
-It has no state: a contract that calls it finds an empty account. Source: Nitro,
+NodeInterface has no state: a contract that calls it finds an empty account. Source: Nitro,
 ``execution/nodeinterface``.
 """
 
@@ -32,9 +32,9 @@ def is_node_interface(state: StateView, request: CallRequest) -> bool:
 
 
 def answer(context: Context, state: StateView, request: CallRequest, estimate: Estimate) -> bytes:
-    """Returns the output of a call of NodeInterface; raises RpcError for an unsupported method.
+    """Returns the output of a call to NodeInterface. Raises RpcError for an unsupported method.
 
-    ``estimate``: estimates the gas of a transaction.
+    ``estimate`` is a function that estimates the gas of a transaction.
     """
     name = METHODS.get(request.data[:4]) if request.to == NODE_INTERFACE else None
     if name is None:
@@ -52,7 +52,7 @@ def answer(context: Context, state: StateView, request: CallRequest, estimate: E
 def _components(
     state: StateView, request: CallRequest, arguments: bytes, estimate: Estimate, *, is_whole: bool
 ) -> bytes:
-    """Returns the ABI-encoded gas, gas for L1, base fee and L1 data price of a transaction."""
+    """Returns the gas, gas for L1, base fee and L1 data price of a transaction, ABI-encoded."""
     start = _number(arguments, 64)
     size = _number(arguments, start)
     creates = bool(_number(arguments, 32))
@@ -93,7 +93,7 @@ def _fork_number(context: Context) -> int:
 
 
 def _number(data: bytes, at: int) -> int:
-    """Returns the 32-byte word at offset ``at``. Raises RpcError if the data end before."""
+    """Returns the 32-byte word at offset ``at``. Raises RpcError if the data are shorter."""
     if at + WORD > len(data):
         raise RpcError("call", "NodeInterface: the call data are too short")
     return int.from_bytes(data[at : at + WORD], "big")

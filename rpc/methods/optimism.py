@@ -1,6 +1,6 @@
-"""The optimism namespace: methods of op-node, the rollup node of the OP stack.
+"""The optimism namespace, with methods of op-node, the rollup node of the OP stack.
 
-Names and members are those of op-node's API. Safe and finalized blocks are those of this node.
+Names and members follow op-node's API. Safe and finalized blocks are those of this node.
 """
 
 from typing import Any, Final
@@ -76,7 +76,7 @@ def sync_status(context: Context) -> Json:
 
 @method("optimism_rollupConfig")
 def rollup_config(context: Context) -> Json:
-    """Return the rollup configuration, without the members that only a node with L1 knows."""
+    """Return the rollup configuration, without members that require a connection to L1."""
     _on_op_stack(context, context.latest_view())
     chain, config = context.node.chain, context.node.config
     genesis = chain.genesis

@@ -1,7 +1,7 @@
 """ots_*: the API of the block explorer Otterscan.
 
-Source: docs.otterscan.io/api-docs/ots-api, with the formats of anvil. Pre-confirmed blocks are not
-part of it, except where a transaction hash leads to one.
+Source: docs.otterscan.io/api-docs/ots-api, with the formats of anvil. Results do not include
+pre-confirmed blocks, except for the hash of a pre-confirmed transaction.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KINDS: Final = {
 
 @method("ots_getApiLevel")
 def api_level(context: Context) -> int:
-    """Return the API level, which the explorer compares with the level it needs."""
+    """Return the API level, which the explorer compares with the required level."""
     return API_LEVEL
 
 
@@ -56,7 +56,7 @@ def has_code(context: Context, address: bytes, block: BlockId) -> bool:
 @method("ots_traceTransaction", HASH, run_on=RunOn.WORKER)
 @long_running
 def call_entries(context: Context, tx_hash: bytes) -> list[Json]:
-    """Return the call frames of a transaction; an empty list if it is unknown.
+    """Return the call frames of a transaction; an empty list for an unknown transaction.
 
     Creations and self-destructions have entries as in Erigon; anvil omits them.
     """
@@ -66,9 +66,10 @@ def call_entries(context: Context, tx_hash: bytes) -> list[Json]:
 @method("ots_getInternalOperations", HASH, run_on=RunOn.WORKER)
 @long_running
 def internal_operations(context: Context, tx_hash: bytes) -> list[Json]:
-    """Return the transfers, creations and self-destructions of a transaction, the top frame's too.
+    """Return the transfers, creations and self-destructions of a transaction.
 
-    Those of failed frames are included, as in anvil and Erigon. Raises RpcError if it is unknown.
+    Includes those of the top frame and of failed frames, as anvil and Erigon do. Raises RpcError
+    for an unknown transaction.
     """
     entries = _entries(context, tx_hash)
     if entries is None:
@@ -139,13 +140,13 @@ def block_details(context: Context, block: BlockId) -> Json:
 
 @method("ots_getBlockDetailsByHash", HASH, run_on=RunOn.SMALL)
 def block_details_by_hash(context: Context, block_hash: bytes) -> Json:
-    """Return details as ots_getBlockDetails does, of a block that need not be canonical."""
+    """Return details as ots_getBlockDetails does, also of a side block."""
     return _details(_known(context, BlockId(hash=block_hash)))
 
 
 @method("ots_getBlockTransactions", NUMBER_TAG_OR_INT, COUNT, COUNT, run_on=RunOn.SMALL)
 def block_transactions(context: Context, block: BlockId, page: int, size: int) -> Json:
-    """Return a block with one page of transactions and receipts; pages count from 0."""
+    """Return a block with one page of transactions and receipts. The first page is 0."""
     view = _known(context, block)
     size = min(size, SEARCH_RESULTS)
     indices = range(len(view.block.transactions))[page * size : (page + 1) * size]

@@ -1,7 +1,7 @@
 """Searches of ots_*: the transactions of an address, and the creator of a contract.
 
-Blocks are executed again, starting at the given block, until the page is full: at most 10,000
-blocks, whose states the node must have. A page always ends with a whole block.
+Executes blocks again, starting at the given block, until the page is full. Executes at most 10,000
+blocks; the node must have their states. A page always ends with a whole block.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ Found = list[tuple[View, int]]  # (block, transaction index)
 def transactions_before(context: Context, address: bytes, block: int, size: int) -> Json:
     """Return the newest transactions before a block that involve an address, newest first.
 
-    Block 0 means the head, which is then searched too. ``firstPage``: there are no newer
-    transactions, ``lastPage``: there are no older ones.
+    Block 0 means the head, which is then searched too. ``firstPage`` is true if there are no newer
+    transactions, ``lastPage`` if there are no older transactions.
     """
     head, first = context.node.chain.head.number, _first(context)
     newest = head if block == 0 else min(block - 1, head)
@@ -74,8 +74,8 @@ def transactions_after(context: Context, address: bytes, block: int, size: int) 
 def contract_creator(context: Context, address: bytes) -> dict[str, str] | None:
     """Return the transaction and the account that created a contract; null if there is none.
 
-    A binary search over stored states finds the block. Null also for a contract that no longer
-    exists and for one in the genesis state.
+    A binary search over stored states finds the block. Also returns null for a contract that no
+    longer exists and for a contract in the genesis state.
     """
     chain = context.node.chain
     low, high = chain.oldest_state(), chain.head.number
@@ -113,7 +113,10 @@ def _has_code(context: Context, number: int, address: bytes) -> bool:
 
 
 def _collected(context: Context, address: bytes, numbers: range, size: int) -> tuple[Found, bool]:
-    """Return the transactions of a page in order of ``numbers``, and whether all were searched."""
+    """Return the transactions of a page in the order of ``numbers``.
+
+    Also returns whether all blocks were searched.
+    """
     found: Found = []
     size = min(size, SEARCH_RESULTS)
     for number in numbers:

@@ -1,4 +1,4 @@
-"""Submission of transactions, and the content of the pool."""
+"""Submits transactions, and returns the content of the pool."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -85,9 +85,9 @@ FORWARDING: Final = {
 
 
 def require_worker_above_one_light(context: Context, gas: int) -> None:
-    """Raise NeedsWorker if building blocks for this transaction may take milliseconds on the loop.
+    """Raise NeedsWorker on the loop if blocks for this transaction may take milliseconds to build.
 
-    It may if the gas limit is above ``LOOP_GAS`` or the pool is not empty, because pooled
+    They may if the gas limit is above ``LOOP_GAS``, or if the pool is not empty, because pooled
     transactions then get blocks too.
     """
     pool = context.node.pool
@@ -98,7 +98,7 @@ def require_worker_above_one_light(context: Context, gas: int) -> None:
 @at_once
 @long_running
 def mine_raw_transaction(context: Context, raw: bytes) -> str:
-    """Submit a signed transaction and mine its block, after the blocks in progress."""
+    """Submit a signed transaction and mine its block after any block in progress."""
     prepare_send(context)
     if raw[:1] == BLOB_TYPE:
         return checked_send(context, send_raw_transaction(context, raw))
@@ -131,7 +131,7 @@ def refusals() -> Iterator[None]:
 
 
 def send_next_transaction(context: Context, raw: bytes) -> str:
-    """Submit a signed transaction. Raises RpcError if its nonce leaves a gap. Returns its hash."""
+    """Submit a signed transaction. Raises RpcError if the nonce leaves a gap. Returns the hash."""
     with refusals():
         return hex_bytes(context.node.submit_next(raw))
 
@@ -143,9 +143,9 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
     The receipt exists when the transaction is in a slice, or in a block on nodes without slices,
     whatever ``--receipts`` says.
 
-    ``wait``: milliseconds, at most 6,000, which is also the default and the meaning of 0. On
-    timeout the transaction stays in the pool, and the error's data is its hash. A transaction whose
-    nonce leaves a gap is refused (code 6); the error's data is the next nonce. A node that forwards
+    ``wait`` is in milliseconds, at most 6,000. The default and 0 mean 6,000. On timeout the
+    transaction stays in the pool, and the error's data is its hash. A transaction whose nonce
+    leaves a gap is refused (code 6); the error's data is the next nonce. A node that forwards
     leaves this check to its upstream.
     """
     wait = wait_within(context, wait)
@@ -159,7 +159,10 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
 
 
 def wait_within(context: Context, asked: int | None) -> int:
-    """Return how many milliseconds to wait: ``asked`` (0 or None: the limit), at most the limit."""
+    """Return how many milliseconds to wait: ``asked``, at most the limit.
+
+    0 and None mean the limit.
+    """
     limit = int(context.limits.sync_time * MILLISECONDS)
     return min(asked or limit, limit)
 
@@ -188,8 +191,8 @@ def _receipt(context: Context, tx_hash: bytes) -> bytes | None:
 def transaction_status(context: Context, tx_hash: bytes) -> dict[str, str]:
     """Return ``Known`` if a transaction is in the pool, else ``Unknown``.
 
-    If the pool dropped it, ``reason`` says why. A pre-confirmed or mined transaction has left the
-    pool and has a receipt.
+    If the pool dropped the transaction, ``reason`` says why. A pre-confirmed or mined transaction
+    has left the pool and has a receipt.
     """
     pool = context.node.pool
     if pool.find(tx_hash) is not None and locate(context, tx_hash) is None:
@@ -214,7 +217,7 @@ def blobs_of_transaction(context: Context, tx_hash: bytes) -> list[str] | None:
 
 @method("txpool_status")
 def pool_status(context: Context) -> Json:
-    """Return the number of executable transactions, and of those behind a nonce gap."""
+    """Return the number of executable transactions, and of transactions behind a nonce gap."""
     pool = context.node.pool
     return {
         "pending": quantity(pool.executable_count),

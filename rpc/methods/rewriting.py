@@ -66,8 +66,8 @@ def set_head(context: Context, number: int) -> None:
 def reorg(context: Context, wanted: Any, pairs: list[tuple[Wanted, int]]) -> None:
     """Replace the newest blocks by the same number of blocks with only the given transactions.
 
-    Missing fields are filled in for the new branch: the nonce is the sender's next one, the fee cap
-    is twice the base fee of the branch's first block.
+    Missing fields are filled in for the new branch: the nonce is the sender's next nonce, the fee
+    cap is twice the base fee of the branch's first block.
     """
     depth, pairs = (wanted, pairs) if isinstance(wanted, int) else wanted
     rewriting = control(context).rewriting
@@ -95,7 +95,7 @@ def _with_cap(context: Context, wanted: CallRequest, base_fee: int | None) -> Ca
 def _transaction(
     context: Context, layer: Any, wanted: Wanted, nonces: dict[bytes, int]
 ) -> fastevm.Transaction:
-    """Return the transaction. ``nonces``: next nonce by sender, after the previous transactions."""
+    """Return the transaction. ``nonces`` has the next nonces after previous transactions."""
     if isinstance(wanted, bytes):
         made: fastevm.Transaction = attempt(fastevm.Transaction.decode, wanted)
         if made.sender is None:

@@ -16,7 +16,7 @@ from fastevm.rpc_types.quantity import decode_bool
 def dump_state(context: Context, historical: bool | None) -> str:
     """Return accounts, blocks, transactions and receipts in anvil's format: gzipped JSON.
 
-    ``historical`` (default false): also dump up to 1,000 older states that the node has.
+    With ``historical`` (default false), also dumps up to 1,000 older states that the node has.
     """
     return hex_bytes(nodes.packed_state(context.node.dump_state(historical=bool(historical))))
 

@@ -57,8 +57,8 @@ def decode_typed_data(value: Any) -> dict[str, Any]:
 def sign_typed_data(context: Context, address: bytes, data: dict[str, Any]) -> str:
     """Sign typed data (EIP-712). Returns 65 bytes, the last of them 27 or 28.
 
-    eth-account encodes it. A message of only the domain, which it does not support, gets an empty
-    type.
+    eth-account encodes the data. It does not support a message of only the domain, so such a
+    message gets an empty type.
     """
     account = key_of(context, address)
     is_domain = data["primaryType"] == DOMAIN
@@ -80,7 +80,7 @@ for _name in ("eth_signTypedData", "eth_signTypedData_v3", "eth_signTypedData_v4
 
 
 def _encoder() -> Callable[..., Any]:
-    """Return eth-account's encoder, imported at first use because that takes 0.3 s."""
+    """Return eth-account's encoder. Imports it at first use, because the import takes 0.3 s."""
     if find_spec("eth_account") is None:
         text = f"typed data needs the package eth-account: {install_command('blobs')}"
         raise RpcError("server_error", text)

@@ -39,7 +39,7 @@ ERROR_FORM: Final = ErrorForm(
 
 
 def as_it_is(value: Any) -> Any:
-    """Returns the payload undecoded: the handler reads it into a plan."""
+    """Returns the payload unchanged, because the handler reads it into a plan."""
     return value
 
 
@@ -54,7 +54,7 @@ def planned(value: Any, dialect: Dialect) -> Plan:
 
 
 def simulate_directly(context: Context, params: bytes, head: bytes) -> bytes | None:
-    """Answer from the text of the params; None if they do not have the usual form."""
+    """Answer from the text of the params. Returns None unless they have the usual form."""
     found = context.simulator.read_request(params)
     if found is None:
         return None

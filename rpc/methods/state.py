@@ -32,7 +32,7 @@ NO_PROOFS: Final = (
 
 @method("eth_getBalance", ADDRESS, BLOCK_OR_LATEST, reads=Read.BALANCE)
 def get_balance(context: Context, address: bytes, block: BlockId) -> str:
-    """Return the balance in wei; ``pending`` includes pre-confirmed transactions."""
+    """Return the balance in wei. ``pending`` includes pre-confirmed transactions."""
     return quantity(context.view(block).layer.balance(address))
 
 
@@ -53,7 +53,7 @@ def get_transaction_count(context: Context, address: bytes, block: BlockId) -> s
 
 @method("eth_getCode", ADDRESS, BLOCK_OR_LATEST, reads=Read.CODE)
 def get_code(context: Context, address: bytes, block: BlockId) -> str:
-    """Return the code of an account; for a delegated account its delegation (EIP-7702)."""
+    """Return the code of an account. A delegated account returns its delegation (EIP-7702)."""
     return hex_bytes(context.view(block).layer.code(address))
 
 
@@ -74,7 +74,7 @@ def account_info(layer: Layer, address: bytes) -> Json:
 
 @method("eth_getAccount", ADDRESS, BLOCK_OR_LATEST, run_on=RunOn.WORKER)
 def get_account(context: Context, address: bytes, block: BlockId) -> Json:
-    """Return an account as in the state trie, with storage root and code hash."""
+    """Return an account as stored in the state trie, with storage root and code hash."""
     proof = _proof(context, address, [], block)
     account = proof.account
     return {
@@ -87,7 +87,7 @@ def get_account(context: Context, address: bytes, block: BlockId) -> Json:
 
 @method("eth_getStorageAt", ADDRESS, TEXT, INTERFACE_BLOCK, reads=Read.STORAGE)
 def get_storage_at(context: Context, address: bytes, position: str, block: BlockId) -> str:
-    """Return the 32 bytes of a slot. ``position``: hex of at most 32 bytes."""
+    """Return the 32 bytes of a slot. ``position`` is hex text of at most 32 bytes."""
     slot, _ = _slot(position)
     return hex_word(context.view(block).layer.storage(address, slot))
 

@@ -46,12 +46,12 @@ def _without_argument(kind: str, argument: Any) -> Topic:
 
 
 def _logs(kind: str, argument: Any) -> Topic:
-    """A subscription to logs; without a filter, to all logs."""
+    """Return the topic of a subscription to logs. Without a filter, selects all logs."""
     return Topic(kind, None if argument is None else decode_filter(argument).without_range())
 
 
 def _pending_logs(kind: str, argument: Any) -> Topic:
-    """A subscription to pending logs; an argument that is no object selects all logs."""
+    """Return the topic of pending logs. An argument that is not an object selects all logs."""
     return _logs(kind, argument if isinstance(argument, dict) else None)
 
 
@@ -66,7 +66,7 @@ def _flagged_or_logs(kind: str, argument: Any) -> Topic:
 
 
 def _receipts(kind: str, argument: Any) -> Topic:
-    """A subscription to receipts; without ``transactionHashes``, to all receipts."""
+    """Return the topic of receipts. Without ``transactionHashes``, selects all receipts."""
     hashes = _object(argument, ("transactionHashes",)).get("transactionHashes") or []
     if not isinstance(hashes, list):
         raise object_fault(hashes, "[]common.Hash", "transactionHashes")
@@ -76,7 +76,7 @@ def _receipts(kind: str, argument: Any) -> Topic:
 
 
 def _inclusion(kind: str, argument: Any) -> Topic:
-    """A subscription to the inclusion of the transaction ``hash``."""
+    """Return the topic of the inclusion of the transaction ``hash``."""
     given = _object(argument, ("hash", "includeReorgs"))
     reorgs = given.get("includeReorgs")
     return Topic(
@@ -87,7 +87,7 @@ def _inclusion(kind: str, argument: Any) -> Topic:
 
 
 def _state_changes(kind: str, argument: Any) -> Topic:
-    """A subscription to state changes; the argument is an array of addresses."""
+    """Return the topic of state changes. The argument is an array of addresses."""
     if not isinstance(argument, list) or not argument:
         raise DecodeError("expected an array of addresses with at least one")
     if len(argument) > STATE_CHANGE_ADDRESSES:
@@ -96,7 +96,11 @@ def _state_changes(kind: str, argument: Any) -> Topic:
 
 
 def _watch(kind: str, argument: Any) -> Topic:
-    """A `fastevm_watch` subscription. `subscribe` sets the listener's rule for BASEFEE later."""
+    """Return the topic of a `fastevm_watch` subscription.
+
+    `subscribe` then sets whether calls without a gas price see the base fee, which depends on the
+    listener.
+    """
     return Topic(kind, watch=decode_watch(argument, shows_base_fee=True))
 
 
@@ -167,32 +171,34 @@ ANYTHING: Final = Param(lambda value: value, optional=True)
 
 @method("eth_subscribe", ANYTHING, ANYTHING, run_on=RunOn.SOCKET)
 def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any) -> str:
-    """Open a subscription. Returns its id; its messages follow this answer.
+    """Open a subscription. Returns the id. Messages of the subscription follow this answer.
 
-    ``newHeads``: a header for each new canonical block. ``logs``: canonical logs that match a
-    filter; logs of blocks that left the chain are sent again, newest first, with ``removed`` true.
-    With ``fromBlock`` pending it equals ``pendingLogs`` on a node with slices; with
-    ``includeRemoved`` that also sends withdrawn logs, with ``removed`` true.
-    ``newPendingTransactions``: transactions that enter the pool, as hashes or (true) objects.
-    ``syncing``: one ``false`` from a follower that has caught up. For each slice of the
-    pre-confirmed block: ``newFlashblocks`` sends the whole block so far, ``pendingLogs`` its new
-    logs, ``newFlashblockTransactions`` its new transactions as hashes, as objects with their
-    outcome (true), or those with a log that matches a filter.
+    ``newHeads`` sends a header for each new canonical block. ``logs`` sends canonical logs that
+    match a filter; logs of blocks that left the chain are sent again, newest first, with
+    ``removed`` true. On a node with slices, ``logs`` with ``fromBlock`` pending equals
+    ``pendingLogs``; with ``includeRemoved``, ``pendingLogs`` also sends withdrawn logs, with
+    ``removed`` true. ``newPendingTransactions`` sends transactions that enter the pool, as hashes
+    or (true) objects. ``syncing`` sends one ``false`` when a follower has caught up. Three
+    subscriptions send messages for each slice of the pre-confirmed block: ``newFlashblocks`` the
+    whole block so far, ``pendingLogs`` the slice's new logs, ``newFlashblockTransactions`` the
+    slice's transactions as hashes, as objects with their outcome (true), or only those with a log
+    that matches a filter.
 
-    ``transactionReceipts``: an array of receipts for each new block with any of
-    ``transactionHashes`` (default: all). ``transactionInclusion`` (EIP-8072): a message when a
-    transaction is in a block. ``hash`` names the transaction, or the raw ``transaction`` is
-    submitted with the request. With ``includeReorgs`` it continues until that block is final.
+    ``transactionReceipts`` sends an array of receipts for each new block that contains any of
+    ``transactionHashes`` (default: all). ``transactionInclusion`` (EIP-8072) sends a message when a
+    transaction is in a block. ``hash`` names the transaction, or the request submits the raw
+    ``transaction``. With ``includeReorgs`` the subscription continues until that block is final.
 
-    ``stateChanges``, with an array of addresses: ``nonce``, ``balance`` and the changed slots of
-    each account, for every slice and block that changes it. Changes that a reorganisation or a
-    withdrawn slice reverts are reported, too.
+    ``stateChanges`` with an array of addresses sends ``nonce``, ``balance`` and the changed slots
+    of an account for every slice and block that changes the account. If a reorganisation or a
+    withdrawn slice reverts changes, that is reported too.
 
-    ``fastevm_watch``: ``calls``, ``bundles`` and ``views`` whose answers are kept up to date. The
-    first message has all answers, each later message those that changed with a slice (``block``
-    ``pending``) or a block (``latest``). ``changes``, ``gasBy`` and ``crosses`` select the changes.
+    ``fastevm_watch`` keeps the answers of ``calls``, ``bundles`` and ``views`` up to date. The
+    first message has all answers. Each later message has the answers that changed with a slice
+    (``block`` ``pending``) or a block (``latest``). ``changes``, ``gasBy`` and ``crosses`` select
+    the changes.
 
-    A subscription whose client reads too slowly ends with a message that says so.
+    If a client reads too slowly, the subscription ends with a message that says so.
     """
     if not isinstance(name, str):
         raise RpcError("subscription_name_expected")
