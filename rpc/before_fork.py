@@ -35,7 +35,7 @@ class HeldUpstream(Exception):
 
 
 def forwarded(history: ForkHistory, method: Method, params: list[Any], held: HeldUpstream) -> Any:
-    """Return the upstream's answer to a call. Blocks, so not for the event loop. Raises RpcError."""
+    """Return the upstream's answer to a call. Blocks the thread. Raises RpcError."""
     require_worker(is_long=True)
     if held.block is not None:
         params = _with_block(method, params, held.block)
