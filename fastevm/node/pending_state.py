@@ -1,4 +1,4 @@
-"""The pending state of a node as a view for `fastevm.simulate` in the same process."""
+"""The pending state of a node, as a view for `fastevm.simulate` in the same process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saves the state of a development chain as bytes that this node or anvil can load."""
+"""Saves the state of a development chain as bytes that fastevm or anvil can load."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ COMPRESSION: Final = 6
 
 
 def dumped_state(chain: Chain, *, historical: bool = False) -> bytes:
-    """Returns the canonical chain and the state of its head, as JSON text.
+    """Returns the canonical chain and the state of its head as JSON text.
 
-    ``historical``: also the older states that the chain keeps, each completely.
+    ``historical``: include the older states that the chain keeps, each of them completely.
     """
     head = chain.head
     first = max(chain.genesis.number, head.number + 1 - MAX_SAVED_BLOCKS)
@@ -45,7 +45,7 @@ def dumped_state(chain: Chain, *, historical: bool = False) -> bytes:
 def read_state(data: bytes, limit: int | None = None) -> SavedChain:
     """Reads a saved chain: JSON text, optionally gzipped. Raises ValueError with the reason.
 
-    ``limit``: most bytes of decompressed text; the default is `MAX_STATE_BYTES`.
+    ``limit``: maximum size of the decompressed text in bytes; the default is `MAX_STATE_BYTES`.
     """
     return read_chain(_parsed(data, MAX_STATE_BYTES if limit is None else limit))
 
@@ -53,8 +53,8 @@ def read_state(data: bytes, limit: int | None = None) -> SavedChain:
 def saved_blocks(saved: SavedChain, layer: Layer) -> tuple[BlockAndReceipts, ...]:
     """Returns the blocks of a saved chain, whose head has the state ``layer``.
 
-    If the dump has no blocks, a block is made from its saved header fields. Returns no blocks if
-    these are missing too.
+    If the dump has no blocks, returns one block made from the saved header fields. Returns no
+    blocks if these fields are missing too.
     """
     if saved.blocks or not saved.environment:
         return tuple(saved.blocks)
@@ -65,7 +65,7 @@ def saved_blocks(saved: SavedChain, layer: Layer) -> tuple[BlockAndReceipts, ...
 def saved_states(saved: SavedChain, below: Layer) -> dict[bytes, Layer]:
     """Returns the states after older blocks by block hash. Consecutive states share memory.
 
-    Accounts that are not in the dump are those of ``below``. Raises ValueError for an invalid
+    Accounts that are not in the dump have the values of ``below``. Raises ValueError for an invalid
     account.
     """
     states: dict[bytes, Layer] = {}
@@ -98,7 +98,10 @@ def packed_state(data: bytes) -> bytes:
 
 
 def _values_in(data: bytes) -> int:
-    """Returns an upper bound of the JSON values in a text. Other threads run between the pieces."""
+    """Returns an upper bound of the number of JSON values in a text.
+
+    Other threads can run between the pieces of the text.
+    """
     pieces = (data[at : at + PIECE] for at in range(0, len(data), PIECE))
     return sum(sum(map(piece.count, (b",", b"[", b"{"))) for piece in pieces)
 

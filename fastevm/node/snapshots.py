@@ -1,4 +1,4 @@
-"""Snapshots of a development chain: numbered ones, and ones with a name."""
+"""The snapshots of a development chain: numbered ones and named ones."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Json = dict[str, Any]
 class Snapshot(Struct, frozen=True):
     """A snapshot: head, state, hashes in the pool, clock, settings of the next blocks.
 
-    ``number``: of the head. ``layer()`` returns the state, which may take long after a restart.
-    ``position``: size of the journal of blocks in bytes. ``amended``: the slots that
+    ``number``: the number of the head block. ``layer()`` returns the state; after a restart this
+    may take long. ``position``: size of the block journal in bytes. ``amended``: the slots that
     `DevelopmentControls.amend` changed since the snapshot, by account.
     """
 
@@ -50,7 +50,7 @@ class Snapshot(Struct, frozen=True):
         return fresh
 
     def accounts(self, layer: Layer) -> Json:
-        """Returns the amended accounts with their values in ``layer``, the snapshot's state.
+        """Returns the amended accounts with their values in ``layer``, the state of the snapshot.
 
         The value is null for an account that did not exist.
         """
@@ -97,7 +97,7 @@ class Snapshot(Struct, frozen=True):
 
 
 class Snapshots:
-    """The snapshots of a chain. Stored ones survive a restart."""
+    """The snapshots of a chain. A restart keeps those that are stored on disk."""
 
     def __init__(self, storage: NoStorage) -> None:
         self._storage = storage
@@ -110,7 +110,7 @@ class Snapshots:
         self._numbers = itertools.count(max(self._numbered, default=0) + 1)
 
     def add(self, snapshot: Snapshot) -> int:
-        """Adds a snapshot and returns its number."""
+        """Adds a snapshot. Returns its number."""
         number = next(self._numbers)
         self._storage.keep_snapshot(number, snapshot.described())
         self._numbered[number] = snapshot
@@ -119,7 +119,7 @@ class Snapshots:
         return number
 
     def get(self, number: int) -> Snapshot | None:
-        """Returns a numbered snapshot; None if there is none."""
+        """Returns a numbered snapshot, or None."""
         return self._numbered.get(number)
 
     def drop_from(self, number: int) -> None:
@@ -129,11 +129,14 @@ class Snapshots:
         self._numbered = {key: kept for key, kept in self._numbered.items() if key < number}
 
     def numbered(self) -> Iterator[tuple[int, Snapshot]]:
-        """Iterates over (number, snapshot) of the numbered snapshots."""
+        """Yields the number and the snapshot of each numbered snapshot."""
         return iter(self._numbered.items())
 
     def put_named(self, name: str, snapshot: Snapshot) -> None:
-        """Adds or replaces a named snapshot. Raises ValueError for invalid or too many names."""
+        """Adds a named snapshot, or replaces it.
+
+        Raises ValueError for invalid or too many names.
+        """
         check_name(name)
         if name not in self._named and len(self._named) >= MAX_NAMED:
             raise ValueError(f"{MAX_NAMED} named snapshots, which is the limit: delete some")
@@ -141,11 +144,11 @@ class Snapshots:
         self._named[name] = Snapshot.read(snapshot.described(), layer, {})
 
     def named(self, name: str) -> Snapshot | None:
-        """Returns a named snapshot; None if there is none."""
+        """Returns a named snapshot, or None."""
         return self._named.get(name)
 
     def all_named(self) -> Iterator[tuple[str, Snapshot]]:
-        """Iterates over (name, snapshot) of the named snapshots."""
+        """Yields the name and the snapshot of each named snapshot."""
         return iter(self._named.items())
 
     def delete_named(self, name: str) -> bool:

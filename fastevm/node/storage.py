@@ -1,4 +1,4 @@
-"""The storage part of a node: its data directory, or none."""
+"""The storage part of a node: its data directory, or no directory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NoStorage:
         """Shortens the journal of the pool if it has grown."""
 
     def keep_slice(self, pending: PendingBlock) -> None:
-        """Writes a slice, before it is published."""
+        """Writes a slice before it is published."""
 
     def compact_pool(self) -> None:
         """Removes transactions from the journal that have left the pool."""
@@ -48,7 +48,7 @@ class NoStorage:
         return 0
 
     def development(self) -> Json | None:
-        """Returns the state that `keep_development` wrote; None if there is none."""
+        """Returns the state that `keep_development` wrote, or None."""
         return None
 
     def keep_development(self, state: Json) -> None:
@@ -59,7 +59,7 @@ class NoStorage:
         return {}
 
     def keep_snapshot(self, number: int, snapshot: Json) -> None:
-        """Writes a numbered snapshot; ``snapshot``: its description."""
+        """Writes a numbered snapshot. ``snapshot``: its description."""
 
     def revert_snapshots(self, number: int) -> None:
         """Deletes the numbered snapshots with ``number`` and higher numbers."""
@@ -69,7 +69,7 @@ class NoStorage:
         return {}
 
     def keep_named(self, name: str, snapshot: Json, layer: Layer) -> Callable[[], Layer]:
-        """Writes a named snapshot; returns a function that returns its state."""
+        """Writes a named snapshot. Returns a function that returns its state."""
         return lambda: layer
 
     def delete_named(self, name: str) -> None:
@@ -119,7 +119,7 @@ class NodeStorage(NoStorage):
         self.directory.pool.tidy(self.is_waiting)
 
     def keep_slice(self, pending: PendingBlock) -> None:
-        """Writes a slice, before it is published."""
+        """Writes a slice before it is published."""
         self.directory.slices.keep(pending)
 
     def compact_pool(self) -> None:
@@ -132,7 +132,7 @@ class NodeStorage(NoStorage):
         return self.directory.blocks.file.size
 
     def development(self) -> Json | None:
-        """Returns the state that `keep_development` wrote; None if there is none."""
+        """Returns the state that `keep_development` wrote, or None."""
         return self.directory.development.state
 
     def keep_development(self, state: Json) -> None:
@@ -140,7 +140,7 @@ class NodeStorage(NoStorage):
         self.directory.development.keep_state(state)
 
     def snapshots(self) -> dict[int, StoredSnapshot]:
-        """Returns the stored numbered snapshots. Their states are computed again when needed."""
+        """Returns the stored numbered snapshots. Their states are computed again on demand."""
         log = self.directory.development
         return {
             number: (found, partial(self._state_of, found), log.amended.get(str(number), {}))
@@ -152,7 +152,7 @@ class NodeStorage(NoStorage):
         return self.directory.state_at(block_hash, snapshot["position"])
 
     def keep_snapshot(self, number: int, snapshot: Json) -> None:
-        """Writes a numbered snapshot; ``snapshot``: its description."""
+        """Writes a numbered snapshot. ``snapshot``: its description."""
         self.directory.development.keep_snapshot(number, snapshot)
 
     def revert_snapshots(self, number: int) -> None:
@@ -160,7 +160,7 @@ class NodeStorage(NoStorage):
         self.directory.development.revert(number)
 
     def named_snapshots(self) -> dict[str, StoredSnapshot]:
-        """Returns the stored named snapshots. Their states are read from files when needed."""
+        """Returns the stored named snapshots. Their states are read from files on demand."""
         log = self.directory.development
         return {
             name: (found, partial(self._named_state, name), log.amended.get(name, {}))
@@ -189,13 +189,16 @@ class NodeStorage(NoStorage):
         self.directory.development.amend(keys, accounts)
 
     def readmit(self, chain: Chain, block_hash: bytes) -> None:
-        """Restores a block that the chain dropped, and its ancestors. Raises StorageError."""
+        """Restores a block that the chain dropped, and the block's ancestors.
+
+        Raises StorageError.
+        """
         self.directory.blocks.readmit(chain, block_hash)
 
     def seal_preconfirmed(self, chain: Chain, metrics: MetricsRegistry) -> None:
         """Seals the block whose slices the previous process published.
 
-        A block that cannot be sealed is logged and counted as a broken promise.
+        If the block cannot be sealed, that is logged and counted as a broken pre-confirmation.
         """
         newest = self.directory.slices.newest()
         try:

@@ -1,4 +1,4 @@
-"""Submission of transactions: check, add to the pool, write to disk, announce."""
+"""Submits transactions: checks them, adds them to the pool, writes them to disk, announces them."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class Submission:
     """Adds transactions to the pool of a node.
 
     ``min_tip``: wei per gas that a transaction must offer above the base fee. ``max_bytes``: size
-    limit of a transaction without blobs. ``fee_cap``: the highest fee in wei that it may offer for
-    its gas; 0: no limit. ``allows_unprotected``: accept signatures without chain id, see EIP-155.
-    ``refuses_low_fees``: refuse a fee cap below the next base fee, as anvil does; otherwise the
-    transaction waits in the pool, as in geth.
+    limit of a transaction without blobs. ``fee_cap``: the highest fee in wei that a transaction may
+    offer for its gas; 0: no limit. ``allows_unprotected``: accept signatures without chain id, see
+    EIP-155. ``refuses_low_fees``: refuse a fee cap below the next base fee, as anvil does;
+    otherwise the transaction waits in the pool, as in geth.
     """
 
     min_tip = MIN_TIP
@@ -84,13 +84,13 @@ class Submission:
 
     @property
     def signed_chain_id(self) -> int | None:
-        """The chain id in the signature of a legacy transaction; None before EIP-155."""
+        """The chain id that a legacy transaction must sign. None before EIP-155."""
         head = self.chain.head.header
         rules = self.chain.schedule_for_child(head, head.timestamp + 1).parameters
         return self.chain.config.chain_id if rules["has_chain_id_in_signature"] else None
 
     def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
-        """Calls ``listener(transaction)``, on any thread, when one enters the pool."""
+        """Calls ``listener(transaction)`` on any thread whenever a transaction enters the pool."""
         self._listeners.append(listener)
 
     def announce(self, transaction: Transaction) -> None:
@@ -99,16 +99,18 @@ class Submission:
             listener(transaction)
 
     def predecode(self, raws: Sequence[bytes]) -> None:
-        """Decodes transactions that will be submitted next. Decoding many together is faster."""
+        """Decodes transactions that will be submitted soon, because decoding many together is
+        faster.
+        """
         self._predecoded.predecode(raws)
 
     def submit(self, raw: bytes, *, may_queue: bool = True) -> bytes:
         """Checks a signed transaction and adds it to the pool. Returns its 32-byte hash.
 
         Raises TransactionDecodeError for bytes that are no transaction, and InvalidTransaction if
-        no block could include it or the pool refuses it; then nothing changes. Without
-        ``may_queue`` a transaction behind a nonce gap is refused with the code ``nonce_gap``; its
-        ``want`` is the next nonce.
+        no block could include the transaction or the pool refuses it. Nothing changes in these
+        cases. Without ``may_queue``, a transaction behind a nonce gap is refused with the code
+        ``nonce_gap``; ``want`` of the error is the next nonce.
         """
         transaction, sidecar = self._predecoded.take(raw)
         self._add(transaction, sidecar, raw, may_queue=may_queue)
@@ -133,8 +135,8 @@ class Submission:
         """Adds a deposit from the simulated L1 to the next block. Returns its hash.
 
         Raises DepositRefused (a ValueError) for a deposit that L1 would reject, and on a node that
-        builds no blocks of an OP-stack chain; InvalidTransaction if the data directory cannot be
-        written.
+        builds no blocks of an OP Stack chain. Raises InvalidTransaction if the data directory
+        cannot be written.
         """
         source = self.producer.source
         transaction = source.deposit(wanted)
@@ -150,7 +152,7 @@ class Submission:
         return transaction.hash
 
     def admit(self, raw: bytes) -> Transaction:
-        """Decodes, checks and pools a signed transaction; neither writes nor announces it."""
+        """Decodes, checks and pools a signed transaction. Neither writes it nor announces it."""
         transaction, sidecar = self._predecoded.take(raw)
         self._add(transaction, sidecar)
         return transaction
@@ -168,13 +170,15 @@ class Submission:
             self._add(with_named_sender(transaction), sidecar)
 
     def is_waiting(self, tx_hash: bytes) -> bool:
-        """Returns whether a transaction or deposit is in no block yet."""
+        """Returns whether a transaction or deposit waits because no block contains it yet."""
         return self.producer.source.is_waiting(tx_hash) or self.pool.find(tx_hash) is not None
 
     # --- inside -----------------------------------------------------------------------------------
 
     def _submitted(self, transaction: Transaction) -> bytes:
-        """Announces a transaction that is in the pool, and lets it be mined."""
+        """Announces a transaction that has entered the pool, and triggers mining if the node
+        automines.
+        """
         self.storage.tidy_pool()
         self.announce(transaction)
         self._fetch_state(transaction)
@@ -208,7 +212,7 @@ class Submission:
         *,
         may_queue: bool = True,
     ) -> None:
-        """Checks a transaction and adds it to the pool. ``raw`` is written to disk before that."""
+        """Checks a transaction and adds it to the pool. Writes ``raw`` to disk before that."""
         parent, schedule = self._next_rules()
         settings = self.producer.settings
         if self.pool.find(transaction.hash) is not None:
@@ -239,7 +243,7 @@ class Submission:
         self.pool.add(transaction, sidecar, record)
 
     def _next_fees(self, parent: Header, schedule: ForkSchedule) -> NextFees:
-        """Returns the fees of the next block, whose base fee a developer may have set."""
+        """Returns the fees of the next block. A developer may have set its base fee."""
         known = self._fees
         if known is None or known[0] is not parent:
             rules, base_fee, blob_fee = schedule.parameters, 0, 0
@@ -252,7 +256,7 @@ class Submission:
         return known[1] if decided is None else NextFees(decided, known[1].blob_base_fee)
 
     def _next_rules(self) -> tuple[Header, ForkSchedule]:
-        """Returns the head, and the rules of its child."""
+        """Returns the head and the rules of its child."""
         parent, cached = self.chain.head.header, self._rules
         if cached is None or cached[0] is not parent:
             cached = parent, self.chain.schedule_for_child(parent, parent.timestamp + 1)

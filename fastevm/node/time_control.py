@@ -66,9 +66,10 @@ class TimeControl:
             self._go_on()
 
     def set_interval(self, seconds: int | None) -> bool:
-        """Makes each timestamp the parent's plus ``seconds``; None: timestamps follow the clock.
+        """Makes each timestamp the parent's plus ``seconds``. None: timestamps follow the clock.
 
-        Returns whether there was an interval before. Raises ValueError for one above MAX_TIMESTAMP.
+        Returns whether there was an interval before. Raises ValueError for an interval above
+        MAX_TIMESTAMP.
         """
         with self.producer.lock:
             self.producer.require_free_timestamps()

@@ -1,4 +1,4 @@
-"""Builds a block and drops it, so that the code for the first real block is loaded."""
+"""Builds a block and drops it, so that the code is loaded before the first real block."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ GAS_LIMIT = 100_000  # gas limit of the block's transaction
 def warm_up(producer: BlockProducer, address: bytes, private_key: bytes) -> None:
     """Seals a child of the head with one transaction and drops it. Chain and pool do not change.
 
-    The account at ``address`` (20 bytes, key of 32 bytes) sends to itself; the block is empty if it
-    has no funds. Returns immediately if the producer is in use, because that use loads the same
-    code.
+    The account at ``address`` (20 bytes, key of 32 bytes) sends to itself. If the account has no
+    funds, the block is empty. Returns immediately if the producer is in use, because that use loads
+    the code too.
     """
     chain = producer.chain
     if not producer.lock.acquire(blocking=False):

@@ -48,8 +48,8 @@ UNREAD_LIMIT: Final = 1_024  # unread notifications at which reading from the so
 def open_session(*, decompresses: bool = True) -> aiohttp.ClientSession:
     """Returns a session whose requests raise `aiohttp.ClientError` instead of following a redirect.
 
-    The number of interim heads is limited. ``decompresses``: whether aiohttp unpacks the bodies of
-    answers, without a limit and on the event loop.
+    The number of interim heads is limited. ``decompresses``: whether aiohttp decompresses the
+    bodies of answers, which it does without a limit and on the event loop.
 
     A redirect could make this process connect to any host, for example in its private network.
     ``ws_connect`` has no option to forbid redirects.
@@ -79,7 +79,8 @@ async def _refuse_redirect(_: object, __: object, redirect: Any) -> None:
 def reason_of(error: Exception) -> str:
     """Returns why a connection failed.
 
-    Does not return texts of aiohttp: they contain hosts and paths, and a path may contain a key.
+    The result contains no text of aiohttp, because these texts have hosts and paths, and a path may
+    contain a key.
     """
     status = getattr(error, "status", None)
     if status is not None:
@@ -95,7 +96,7 @@ def reason_of(error: Exception) -> str:
 class AsyncJsonRpcClient(AsyncClosing):
     """Calls a node over HTTP or HTTPS, on persistent connections.
 
-    ``timeout``: seconds for a whole request. ``max_answer``: bytes of an answer.
+    ``timeout``: seconds for a whole request. ``max_answer``: maximum size of an answer in bytes.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class AsyncJsonRpcClient(AsyncClosing):
     async def batch(self, calls: Sequence[Call]) -> list[Answer]:
         """Returns a result or an RpcRefusal for each call, in order. Raises RpcUnreachable.
 
-        Sends one body: a request for a single call, a batch for more.
+        Sends a single call as a request and several calls as a batch.
         """
         requests = [request_of(method, params, next(self._ids)) for method, params in calls]
         body = body_of(requests[0] if len(requests) == 1 else requests)
@@ -130,7 +131,7 @@ class AsyncJsonRpcClient(AsyncClosing):
         return await asyncio.to_thread(answers_in, answer, requests)
 
     async def send(self, body: bytes) -> bytes:
-        """Returns the answer to a body, unparsed. Raises RpcUnreachable."""
+        """Sends a body and returns the answer, unparsed. Raises RpcUnreachable."""
         if self._session is None:
             self._session = open_session(decompresses=False)
         try:
@@ -160,7 +161,7 @@ class AsyncJsonRpcClient(AsyncClosing):
             raise self._failure(str(error)) from None
 
     async def close(self) -> None:
-        """Closes the connections; the next call opens a new one."""
+        """Closes the connections. The next call opens a new connection."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -173,7 +174,8 @@ class WebSocketClient(AsyncClosing):
     """A WebSocket connection to a node: calls, and notifications of subscriptions.
 
     ``async with`` opens and closes it; a broken connection stays closed until ``open``.
-    ``timeout``: seconds for a call. ``heartbeat``: seconds between pings. ``max_message``: bytes.
+    ``timeout``: seconds for a call. ``heartbeat``: seconds between pings. ``max_message``: maximum
+    size of a message in bytes.
     """
 
     def __init__(
@@ -222,9 +224,9 @@ class WebSocketClient(AsyncClosing):
         return result_of(answer_of(request, await self._response(request)))
 
     async def notifications(self) -> AsyncIterator[Any]:
-        """Yields the ``result`` of each subscription notification, until the connection ends.
+        """Yields the ``result`` of each subscription notification until the connection ends.
 
-        While ``UNREAD_LIMIT`` notifications are unread, calls get no answer.
+        While ``UNREAD_LIMIT`` notifications are unread, calls receive no answer.
         """
         reader = self._reader
         while reader is not None:
@@ -239,7 +241,7 @@ class WebSocketClient(AsyncClosing):
             yield next_note.result()
 
     async def close(self) -> None:
-        """Closes the connection with a closing handshake; pending calls raise RpcUnreachable.
+        """Closes the connection with a closing handshake. Pending calls raise RpcUnreachable.
 
         If the task is cancelled, the connection is closed without the handshake.
         """

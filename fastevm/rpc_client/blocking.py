@@ -44,7 +44,7 @@ PIECE_BYTES: Final = 1 << 20  # bytes per read of an answer
 
 
 class HttpAnswer(NamedTuple):
-    """An HTTP response. ``body`` is decompressed, ``wire_bytes`` is its compressed length."""
+    """An HTTP response. ``body`` is decompressed. ``wire_bytes`` is the compressed length."""
 
     status: int
     headers: HTTPMessage
@@ -53,9 +53,11 @@ class HttpAnswer(NamedTuple):
 
 
 class TimedReads(io.RawIOBase):
-    """Reads of a socket until a time, and at most `HEAD_BYTES` and a buffer until `head_ended`.
+    """Reads a socket until a fixed time.
 
-    The timeout of a socket would begin again with every byte.
+    Until `head_ended`, reads at most `HEAD_BYTES` and a buffer.
+
+    The timeout of a socket is no substitute, because it begins again with every byte.
     """
 
     def __init__(self, sock: socket.socket, reads: io.RawIOBase, ends: float) -> None:
@@ -63,7 +65,7 @@ class TimedReads(io.RawIOBase):
         self.left: int | None = HEAD_BYTES
 
     def head_ended(self) -> None:
-        """Stops counting bytes: the body follows."""
+        """Stops counting bytes, because the body follows."""
         self.left = None
 
     def readable(self) -> bool:
@@ -71,7 +73,10 @@ class TimedReads(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Reads once. Raises TimeoutError after the end, and HTTPException for a large head."""
+        """Reads once.
+
+        Raises TimeoutError after the time limit, and HTTPException for a large head.
+        """
         if self.left is not None and self.left < 0:
             raise HTTPException(f"the head of the answer has more than {HEAD_BYTES} bytes")
         seconds = self.ends - monotonic()
@@ -91,7 +96,7 @@ class TimedReads(io.RawIOBase):
 
 
 class BoundedResponse(HTTPResponse):
-    """A response whose heads are limited in size, and which must arrive until ``ends``.
+    """A response whose heads are limited in size. It must arrive before the time ``ends``.
 
     http.client skips any number of interim heads (status 1xx).
     """
@@ -110,10 +115,10 @@ class BoundedResponse(HTTPResponse):
 class JsonRpcClient:
     """Calls a node over HTTP or HTTPS. Only one thread may use an object.
 
-    ``timeout``: seconds for a whole request and its answer. ``headers`` are sent
-    with every request; ``compressed``: request gzip; ``guarded``: refuse link-local addresses and
-    metadata services, for a URL from a request. If the node has closed the connection, the next
-    call reopens it; no request is sent twice.
+    ``timeout``: seconds for a whole request and its answer. ``headers``: sent with every request.
+    ``compressed``: request gzip. ``guarded``: refuse link-local addresses and metadata services,
+    for a URL from a request. If the node has closed the connection, the next call opens a new
+    connection. No request is sent twice.
     """
 
     def __init__(
@@ -146,21 +151,27 @@ class JsonRpcClient:
     def batch(self, calls: Sequence[Call]) -> list[Answer]:
         """Returns a result or an RpcRefusal for each call, in order. Raises RpcUnreachable.
 
-        Sends one body: a request for a single call, a batch for more.
+        Sends a single call as a request and several calls as a batch.
         """
         requests = [request_of(method, params, next(self._ids)) for method, params in calls]
         body = body_of(requests[0] if len(requests) == 1 else requests)
         return answers_in(self.send(body), requests) if requests else []
 
     def send(self, body: bytes) -> bytes:
-        """Returns the answer to a body. Raises RpcUnreachable, also for an HTTP status >= 400."""
+        """Sends a body and returns the answer.
+
+        Raises RpcUnreachable, also for an HTTP status >= 400.
+        """
         answer = self.post(body)
         if answer.status >= ERROR_STATUS:
             raise self._failure(f"HTTP status {answer.status}", answer.status)
         return answer.body
 
     def post(self, body: bytes) -> HttpAnswer:
-        """Returns the response, whatever its status. Raises RpcUnreachable or AnswerTooLarge."""
+        """Sends a body and returns the response, whatever its status.
+
+        Raises RpcUnreachable or AnswerTooLarge.
+        """
         try:
             self._drop_ended_connection()
             ends = monotonic() + self.timeout
@@ -203,7 +214,7 @@ class JsonRpcClient:
         return AnswerTooLarge(f"{where}: the answer has more than {self.max_answer} bytes")
 
     def close(self) -> None:
-        """Closes the connection; the next call opens a new one."""
+        """Closes the connection. The next call opens a new connection."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -213,7 +224,9 @@ class JsonRpcClient:
         self.close()
 
     def _drop_ended_connection(self) -> None:
-        """Closes the connection if it is readable before a request: the node has closed it."""
+        """Closes the connection if it is readable before a request, because then the node has
+        closed it.
+        """
         waiting: socket.socket | None = self._connection.sock
         if waiting is not None and _can_be_read(waiting):
             self.close()
@@ -223,7 +236,7 @@ class JsonRpcClient:
 
 
 def _can_be_read(waiting: socket.socket) -> bool:
-    """Returns whether bytes or the end can be read; `select` raises for descriptors >= 1,024."""
+    """Returns whether bytes or the end can be read. `select` raises for descriptors >= 1,024."""
     if not hasattr(select, "poll"):
         return bool(select.select([waiting], [], [], 0)[0])
     poll = select.poll()

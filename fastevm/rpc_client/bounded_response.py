@@ -10,7 +10,7 @@ from fastevm.rpc_client.messages import MOST_INTERIM_HEADS, TOO_MANY_HEADS
 class BoundedResponse(ClientResponse):
     """A response with at most `MOST_INTERIM_HEADS` interim heads (status 1xx) before its own.
 
-    aiohttp skips any number of them, on the event loop.
+    aiohttp itself skips any number of interim heads, on the event loop.
     """
 
     async def start(self, connection: Any) -> ClientResponse:

@@ -7,7 +7,7 @@ class AsyncClosing:
     """A base class whose ``async with`` block ends with `close`."""
 
     async def close(self) -> None:
-        """Releases what the object holds."""
+        """Releases the resources of this object."""
         raise NotImplementedError
 
     async def __aenter__(self) -> Self:

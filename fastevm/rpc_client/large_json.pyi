@@ -1,4 +1,7 @@
-"""Reads foreign JSON: large text in pieces, so that other threads can run, with a depth limit."""
+"""Reads foreign JSON with a depth limit.
+
+Reads large text in pieces, so that other threads can run.
+"""
 
 from collections.abc import Callable
 from typing import Any

@@ -23,7 +23,7 @@ Request = dict[str, Any]
 
 
 class RpcUnreachable(FastevmError):
-    """No JSON-RPC answer in time. It is unknown whether the node acted on the request.
+    """No JSON-RPC answer came in time. It is unknown whether the node acted on the request.
 
     ``status`` is the HTTP status if that was the reason.
     """
@@ -38,7 +38,10 @@ class AnswerTooLarge(RpcUnreachable):
 
 
 class RpcRefusal(FastevmError):
-    """The node answered with an error: its ``code``, ``message`` and ``data`` (None without)."""
+    """The node answered with an error.
+
+    Has its ``code``, ``message`` and ``data`` (None without data).
+    """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -51,7 +54,7 @@ Answer = Any  # a result or an RpcRefusal
 
 
 def request_of(method: str, params: Sequence[Any] = (), number: int = 1) -> Request:
-    """Returns a request object; ``number`` is its id."""
+    """Returns a request object. ``number`` is its id."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": list(params)}
 
 
@@ -66,10 +69,10 @@ def request_body(method: str, params: Sequence[Any] = (), number: int = 1) -> by
 
 
 def unpacked_body(body: bytes, encoding: str, accepted: bool, max_answer: int) -> bytes:
-    """Returns the body of an answer without its ``Content-Encoding``.
+    """Returns the body of an answer, decoded as its ``Content-Encoding`` says.
 
     Raises `TooLarge` above ``max_answer`` decompressed bytes. Raises ValueError for invalid data,
-    and for an encoding that was not requested: ``accepted`` says whether gzip was.
+    and for an encoding that was not requested. ``accepted``: whether gzip was requested.
     """
     name = encoding.strip().lower()
     if name in ("", "identity"):
@@ -91,7 +94,7 @@ def answers_in(body: bytes | str, requests: Sequence[Request]) -> list[Answer]:
 
 
 def responses_by_id(found: Sequence[Any]) -> dict[int | str | None, Request]:
-    """Returns the response objects of a batch by id; skips items without a valid id."""
+    """Returns the response objects of a batch by id. Skips items without a valid id."""
     return {item.get("id"): item for item in found if _has_hashable_id(item)}
 
 
@@ -138,7 +141,10 @@ def shown_address(url: str) -> str:
 
 
 def checked_address(url: str, *schemes: str) -> str:
-    """Returns ``url``. Raises ValueError if its scheme is not in ``schemes`` or it has no host."""
+    """Returns ``url``.
+
+    Raises ValueError if its scheme is not in ``schemes`` or if it has no host.
+    """
     parts = _parts_of(url)
     if parts is None:
         raise ValueError(f"invalid address: {shown_address(url)}")
@@ -152,10 +158,10 @@ def checked_address(url: str, *schemes: str) -> str:
 
 
 def _parts_of(url: str) -> SplitResult | None:
-    """Returns the parts of a URL; None if it cannot be parsed.
+    """Returns the parts of a URL, or None if it cannot be parsed.
 
-    The caller raises its error outside of this function: an error raised while the ValueError is
-    handled would keep it in ``__context__``, and its text may show a password.
+    The caller raises its error outside this function. An error raised while the ValueError is
+    handled would keep it in ``__context__``, and the text of the ValueError may show a password.
     """
     try:
         parts = urlsplit(url)
@@ -166,7 +172,7 @@ def _parts_of(url: str) -> SplitResult | None:
 
 
 def _shown_host(url: str) -> str:
-    """Returns host and port of a URL without a scheme; ``***`` for a text that may be a key."""
+    """Returns host and port of a URL without a scheme, or ``***`` for a text that may be a key."""
     host = url.partition("/")[0].partition("?")[0].rpartition("@")[2]
     return host if "." in host or ":" in host or host == "localhost" else "***"
 

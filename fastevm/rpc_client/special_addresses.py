@@ -1,7 +1,7 @@
 """Refuses connections to link-local addresses and metadata services, for URLs that a client sent.
 
 A cloud's metadata service gives a machine's keys to everybody who can make that machine connect to
-it. Each resolved address is checked, and the connection uses the address that was checked.
+the service. Each resolved address is checked, and the connection uses the checked address.
 """
 
 import socket
@@ -23,7 +23,10 @@ NAT64: Final = IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an 
 
 
 class SpecialAddress(ValueError):
-    """A connection to a link-local address or a metadata service was refused; no retry helps."""
+    """A connection to a link-local address or a metadata service was refused.
+
+    Retries do not help.
+    """
 
 
 def is_special(text: str) -> bool:

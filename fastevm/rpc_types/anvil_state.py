@@ -32,11 +32,11 @@ BlockAndReceipts = tuple[Block, Sequence[Receipt]]
 
 
 class SavedChain(Struct, frozen=True):
-    """The content of a state file. ``accounts``: as in the ``alloc`` of a genesis file.
+    """The content of a state file.
 
-    ``blocks``: the newest blocks, oldest first, consecutive, with their receipts. ``environment``:
-    header members of the newest block if it is not in ``blocks``. ``states``: the accounts after
-    other blocks, by block hash.
+    ``accounts``: as in the ``alloc`` of a genesis file. ``blocks``: the newest consecutive blocks
+    with their receipts, oldest first. ``environment``: header members of the newest block if it is
+    not in ``blocks``. ``states``: the accounts after other blocks, by block hash.
     """
 
     accounts: dict[str, Any]
@@ -71,9 +71,9 @@ def chain_json(
     blocks: Sequence[BlockAndReceipts],
     states: Iterable[tuple[Block, Layer]] | None = None,
 ) -> Json:
-    """Returns the state file of a chain. ``layer``: the state of the last of ``blocks``, the head.
+    """Returns the state file of a chain. ``layer``: the state of the head, the last of ``blocks``.
 
-    ``states``: other blocks with the states after them; None: omit them.
+    ``states``: other blocks with the states after them; None omits these.
     """
     head = blocks[-1][0].header
     return {
@@ -101,7 +101,7 @@ def _environment_json(head: Header) -> Json:
 
 
 def _state_json(block: Block, layer: Layer) -> tuple[str, Json]:
-    """Returns the hash of a block and the state after it, with code analysed as revm stores it."""
+    """Returns the hash of a block and the state after it. Code is analysed as revm stores it."""
     accounts, storage = {}, {}
     for name, found in accounts_json(layer).items():
         code = layer.code(bytes.fromhex(name[2:]))
@@ -244,7 +244,7 @@ def _read_state(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_code(found: Any) -> str:
-    """Returns code in the form that revm stores: analysed and padded, or a delegation."""
+    """Returns the code that revm stores analysed and padded, or as a delegation."""
     if found is None:
         return "0x"
     ((kind, fields),) = found.items()

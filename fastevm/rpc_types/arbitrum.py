@@ -26,7 +26,7 @@ def l1_price(layer: Any) -> int:
 
 
 def receipt_members(header: Header, receipt: Receipt) -> list[bytes]:
-    """Returns the JSON text of additional members of Arbitrum's receipts; empty on other chains."""
+    """Returns JSON text of the additional members of Arbitrum's receipts. Empty on other chains."""
     if not is_arbitrum(header):
         return []
     members = {"gasUsedForL1": receipt.l1_gas_used, "l1BlockNumber": l1_number(header)}

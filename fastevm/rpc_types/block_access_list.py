@@ -16,14 +16,16 @@ Json = dict[str, Any]
 
 
 def kept_access_list(block: Block) -> bytes | None:
-    """Returns the RLP of a block's access list; None if the block has none or it is not kept."""
+    """Returns the RLP of a block's access list, or None if the block has none or it was not
+    kept.
+    """
     if block.access_list is None and block.header.block_access_list_hash == EMPTY_LIST_HASH:
         return EMPTY_LIST
     return block.access_list
 
 
 def access_list_json(encoded: bytes) -> list[Json]:
-    """Decodes the RLP of an executed block's access list."""
+    """Returns the JSON form of an executed block's access list (RLP)."""
     return [_account(item) for item in decode_access_list(encoded)]
 
 

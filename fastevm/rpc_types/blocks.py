@@ -36,10 +36,10 @@ _written_values: Final = attrgetter(*(row.name for row in JSON_FIELDS))
 
 
 def header_json(header: Header, block_hash: bytes, timestamp_ms: int | None = None) -> Json:
-    """Returns the members of a header, except fields that its fork does not have.
+    """Returns the members of a header, except fields that the header's fork does not have.
 
     ``timestamp_ms``: milliseconds of a block whose transactions set them (Base, Denim). A header of
-    Arbitrum has the members that its nodes add.
+    Arbitrum has the members that Arbitrum's nodes add.
     """
     answer: Json = {
         member: write(value)
@@ -63,7 +63,7 @@ def head_json(block: Block, block_hash: bytes) -> Json:
 
 
 def block_millis(block: Block) -> int | None:
-    """Returns the timestamp of a block in milliseconds; None for blocks with whole seconds."""
+    """Returns the timestamp of a block in milliseconds, or None if blocks have whole seconds."""
     return timestamp_millis(block.header, block.transactions)
 
 
@@ -75,10 +75,10 @@ def block_json(
     is_pending: bool = False,
     receipts: Sequence[Receipt] = (),
 ) -> Json:
-    """Returns a block object; with ``full``, transaction objects instead of hashes.
+    """Returns a block object. With ``full``, it has transaction objects instead of hashes.
 
-    ``is_pending``: the block is pre-confirmed, so its transactions have no block hash.
-    ``receipts`` have the nonces of deposits.
+    ``is_pending``: the block is pre-confirmed, so its transactions have no block hash. ``receipts``
+    have the nonces of deposits.
     """
     answer = head_json(block, block_hash)
     shown_hash = None if is_pending else block_hash
@@ -98,7 +98,7 @@ def block_json(
 
 
 def withdrawal_json(withdrawal: Withdrawal) -> Json:
-    """Returns a withdrawal; its amount is in gwei."""
+    """Returns a withdrawal. Its amount is in gwei."""
     return {
         "index": quantity(withdrawal.index),
         "validatorIndex": quantity(withdrawal.validator_index),
@@ -108,9 +108,9 @@ def withdrawal_json(withdrawal: Withdrawal) -> Json:
 
 
 def issuance_json(block: Block, schedule: ForkSchedule) -> Json:
-    """Returns the block rewards in wei, of the miner and of the uncles' miners.
+    """Returns the block rewards in wei of the miner and of the uncles' miners.
 
-    The format is Otterscan's. Rewards are zero under proof of stake.
+    The format is that of Otterscan. Rewards are zero under proof of stake.
     """
     *uncles, own = [wei for _, wei in block_rewards(block, schedule)] or [0]
     amounts = {"blockReward": own, "uncleReward": sum(uncles), "issuance": own + sum(uncles)}
@@ -156,7 +156,10 @@ def block_from_json(found: Mapping[str, Any]) -> Block:
 
 
 def header_from_json(found: Mapping[str, Any]) -> Header:
-    """Reads a block object's header. Ignores its hash. Raises ValueError for invalid members."""
+    """Reads the header of a block object. Ignores the hash.
+
+    Raises ValueError for invalid members.
+    """
     fields: dict[str, Any] = {
         row.name: (read_number if row.kind == "int" else read_bytes)(value, row.json)
         for row in HEADER_FIELDS

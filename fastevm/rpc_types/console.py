@@ -1,7 +1,7 @@
 """Console output of contracts: all overloads of Solidity's ``console.log``, and Vyper's ``print``.
 
-Both are static calls to an address without code. Their data is the selector of an overload with its
-values (`hardhat/console.sol`), or a list of types with the values (Vyper).
+Both are static calls to an address without code. The call data is the selector of an overload with
+its values (`hardhat/console.sol`), or a list of types with the values (Vyper).
 """
 
 import re
@@ -23,7 +23,7 @@ SELECTOR: Final = 4
 
 
 def text_of_call(data: bytes) -> str | None:
-    """Returns the line that a call to the console prints; None for unknown data."""
+    """Returns the line that a call to the console prints, or None for unknown data."""
     types = overloads().get(data[:SELECTOR])
     if types is None:
         return None
@@ -40,7 +40,9 @@ def text_of_call(data: bytes) -> str | None:
 
 @cache
 def overloads() -> dict[bytes, tuple[str, ...]]:
-    """Returns the types of each overload by selector, also with the old ``uint`` and ``int``."""
+    """Returns the types of each overload by selector, also of those with the old ``uint`` and
+    ``int``.
+    """
     found = {}
     for name, types in _signatures():
         for old in {False, True}:
@@ -66,7 +68,10 @@ def _signatures() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def formatted(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
-    """Joins the values with spaces. Placeholders in a first text are replaced by values."""
+    """Joins the values with spaces.
+
+    If the first value is a text, the next ones fill its placeholders.
+    """
     rest = list(zip(inputs, values, strict=True))
     line = []
     if len(rest) > 1 and isinstance(values[0], str):

@@ -32,7 +32,10 @@ class AbiError(ValueError):
 
 
 class Parameter(Struct, frozen=True):
-    """An input. ``type``: the canonical type. ``members``: of a tuple or an array of tuples."""
+    """An input. ``type``: the canonical type.
+
+    ``members``: those of a tuple or an array of tuples.
+    """
 
     type: str
     name: str = ""
@@ -41,14 +44,16 @@ class Parameter(Struct, frozen=True):
 
     @property
     def element(self) -> tuple["Parameter", int | None] | None:
-        """The element type of an array and its length (None: dynamic); None for other types."""
+        """The element type and the length (None: dynamic) of an array. None for other types."""
         found = ARRAY.match(self.type)
         if found is None:
             return None
         return Parameter(found[1], "", self.members), int(found[2]) if found[2] else None
 
     def size(self) -> int | None:
-        """Returns the bytes in the head of the encoding; None for dynamic types (an offset)."""
+        """Returns the bytes in the head of the encoding, or None for dynamic types, which have an
+        offset.
+        """
         array = self.element
         if array is not None:
             item = array[0].size()
@@ -62,7 +67,7 @@ class Parameter(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True, dict=True):
-    """A function, an event or an error, as ``kind`` says."""
+    """A function, an event or an error. ``kind`` says which."""
 
     kind: str
     name: str
@@ -70,7 +75,7 @@ class Entry(Struct, frozen=True, dict=True):
 
     @cached_property
     def signature(self) -> str:
-        """The canonical signature, which is hashed."""
+        """The canonical signature, from which the hash is computed."""
         return f"{self.name}({','.join(one.type for one in self.inputs)})"
 
     @cached_property
@@ -138,7 +143,7 @@ def _parse_parameter(text: str, depth: int) -> tuple[Parameter, str]:
 
 
 def entry_of_json(found: Mapping[str, Any]) -> Entry | None:
-    """Reads an entry of a JSON ABI; None for kinds without a name. Raises AbiError."""
+    """Reads an entry of a JSON ABI. Returns None for kinds without a name. Raises AbiError."""
     kind = found.get("type", "function")
     if kind not in ("function", "event", "error"):
         return None
@@ -210,7 +215,7 @@ def decode(inputs: Sequence[Parameter], data: bytes) -> list[Any]:
 
 
 class Decoder:
-    """Decodes one encoding: at most ``VALUES_LIMIT`` values and ``READS`` times its bytes."""
+    """Decodes one encoding. Reads at most ``VALUES_LIMIT`` values and ``READS`` times its bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

@@ -1,6 +1,6 @@
 """Names of a contract's calls, events and revert reasons, and its console output.
 
-Names come from ABI files and from ``signatures.txt``; those of ABI files take precedence.
+Names come from ABI files and from ``signatures.txt``; those in ABI files take precedence.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,9 +40,10 @@ PANICS: Final = {
 
 
 class Names:
-    """Functions and errors by selector, events by topic 0 and number of topics.
+    """Finds functions and errors by selector, and events by topic 0 and number of topics.
 
-    ``more()`` returns entries that were added in the meantime; it is called for each unknown name.
+    ``more()`` returns entries that were added since its last call. It is called for each unknown
+    name.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Names:
             self.add(entry)
 
     def add(self, entry: Entry) -> None:
-        """Adds an entry; it replaces an entry with the same hash."""
+        """Adds an entry. It replaces an entry with the same hash."""
         if entry.kind == "event":
             self._events[entry.hash, entry.indexed] = entry
         else:
@@ -64,11 +65,11 @@ class Names:
             table[entry.hash[:SELECTOR]] = entry
 
     def call(self, data: bytes) -> str | None:
-        """Returns ``name(input: value, ...)``; None for a call without a known selector."""
+        """Returns ``name(input: value, ...)``, or None for a call without a known selector."""
         return _named(self._known(self._called, data[:SELECTOR]), data)
 
     def event(self, topics: Sequence[bytes], data: bytes) -> str | None:
-        """Returns ``name(input: value, ...)`` of a log; None if the event is unknown.
+        """Returns ``name(input: value, ...)`` for a log, or None if the event is unknown.
 
         An indexed input of a dynamic type is shown as its hash.
         """
@@ -95,7 +96,9 @@ class Names:
         return f"{entry.name}({texts_of(shown, values)})"
 
     def revert(self, data: bytes) -> str:
-        """Returns why a call reverted: text of ``Error``, meaning of ``Panic``, or custom error."""
+        """Returns why a call reverted: the text of ``Error``, the meaning of ``Panic``, or a custom
+        error.
+        """
         if not data:
             return "no reason given"
         try:
@@ -109,7 +112,7 @@ class Names:
         return _named(self._known(self._errors, data[:SELECTOR]), data) or shortened(data)
 
     def _known(self, table: dict[Any, Entry], key: Any) -> Entry | None:
-        """Returns an entry of a table; None if it is unknown even after adding more entries."""
+        """Returns an entry of a table, or None if it is unknown even after adding more entries."""
         if key not in table:
             for entry in self._more():
                 self.add(entry)
@@ -130,7 +133,7 @@ def _named(entry: Entry | None, data: bytes) -> str | None:
 
 
 def shortened(data: bytes) -> str:
-    """Returns bytes in hex, truncated if there are many."""
+    """Returns bytes in hex. Truncates long ones."""
     if len(data) <= SHOWN_BYTES:
         return hex_bytes(data)
     return f"{hex_bytes(data[:SHOWN_BYTES])}... ({len(data)} bytes)"

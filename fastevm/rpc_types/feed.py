@@ -32,7 +32,10 @@ UINT64 = 2**64
 
 @cache
 def _brotli() -> Any:
-    """Imports brotli when the first compressed frame comes. Returns None if it is not installed."""
+    """Imports brotli when the first compressed frame arrives.
+
+    Returns None if it is not installed.
+    """
     try:
         return import_module("brotli")
     except ImportError:
@@ -44,9 +47,9 @@ class FeedError(FastevmError, ValueError):
 
 
 class FeedBase(Struct, frozen=True, kw_only=True):
-    """The header fields that are fixed when a block begins, under the feed's names.
+    """The header fields that are fixed when a block begins, under the names of the feed.
 
-    ``slot_number``: None unless the header has one (Amsterdam) and the builder sends it.
+    ``slot_number``: None unless the header has the field (Amsterdam) and the builder sends it.
     """
 
     parent_beacon_block_root: bytes
@@ -64,10 +67,10 @@ class FeedBase(Struct, frozen=True, kw_only=True):
 class FeedSlice(Struct, frozen=True, kw_only=True):
     """A message of the feed. Zero roots and hashes are unknown.
 
-    ``transactions``: those of the slice, as canonical bytes; all other members of ``diff`` are
-    totals of the block so far. ``post_exec_tx``: the transaction that would end the block now, with
-    refunds of gas (OP stack, Lagoon). ``previous_id``: ``block-index`` of the preceding slice, or
-    None if unknown.
+    ``transactions``: the transactions of the slice as canonical bytes; all other members of
+    ``diff`` are totals of the block so far. ``post_exec_tx``: the post-exec transaction that would
+    end the block now; it refunds gas (OP Stack, Lagoon). ``previous_id``: ``block-index`` of the
+    preceding slice, or None if unknown.
     """
 
     payload_id: bytes
@@ -87,7 +90,7 @@ class FeedSlice(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """``block-index``, with which the next message may refer to this message."""
+        """The text ``block-index``. The next message may refer to this message by it."""
         return f"{self.block_number}-{self.index}"
 
     @property
@@ -131,7 +134,7 @@ def encode(message: FeedSlice) -> str:
 
 
 def diff_and_base(message: FeedSlice) -> dict[str, Any]:
-    """Returns the members of a message, except metadata; ``base`` only in the first message."""
+    """Returns the members of a message, except metadata. Only the first message has ``base``."""
     diff: dict[str, Any] = {
         "state_root": hex_bytes(message.state_root),
         "receipts_root": hex_bytes(message.receipts_root),
@@ -193,8 +196,7 @@ def _base_json(base: FeedBase) -> dict[str, str]:
 def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
     """Decodes a text or binary frame with JSON or Brotli.
 
-    Unknown members are ignored. Raises FeedError for invalid frames, and for more than ``limit``
-    bytes.
+    Ignores unknown members. Raises FeedError for invalid frames, and for more than ``limit`` bytes.
     """
     return read_slice(read_frame(frame, limit=limit))
 
@@ -212,14 +214,14 @@ def read_frame(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> Mapping
 
 
 def is_json(frame: str | bytes) -> bool:
-    """Returns whether a frame is uncompressed JSON: it begins with a brace."""
+    """Returns whether a frame is uncompressed JSON, that is, whether it begins with a brace."""
     return isinstance(frame, str) or frame.lstrip()[:1] == b"{"
 
 
 def read_slice(members: Mapping[str, Any], number: int | None = None) -> FeedSlice:
     """Reads a message from a JSON object. Raises FeedError with the invalid member.
 
-    ``number``: of the block, for messages whose metadata do not have it.
+    ``number``: the block number for messages whose metadata do not have it.
     """
     metadata = _object(members.get("metadata") or {}, "metadata")
     previous = metadata.get("prev_flashblock_id")
@@ -253,7 +255,7 @@ def _block_number(metadata: Mapping[str, Any], number: int | None) -> int:
 
 
 def _unpacked(frame: bytes, limit: int) -> str:
-    """Decompresses a binary frame, unless it begins with a brace: then it is JSON."""
+    """Decompresses a binary frame. A frame that begins with a brace is JSON and stays as it is."""
     if is_json(frame):
         with contextlib.suppress(UnicodeDecodeError):
             return frame.decode()

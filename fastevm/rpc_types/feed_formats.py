@@ -1,4 +1,4 @@
-"""Formats in which a node writes its feed, under the names of existing feeds.
+"""The formats in which a node writes its feed, under the names of existing feeds.
 
 Sources: flashblocks as op-rbuilder sends them (with the metadata of 2025, which most readers
 expect), subblocks as the OP Stack specification defines them.
@@ -28,8 +28,8 @@ class FeedFormat(Enum):
     """A format of the feed. The values are those of ``--feed-format``.
 
     FASTEVM messages name the preceding message, so that a reader notices every loss. FLASHBLOCKS
-    have receipts and balances in their metadata and, on chains of the OP stack from Isthmus on,
-    state root and block hash, as on Unichain. SUBBLOCKS have neither.
+    messages have receipts and balances in their metadata. On OP Stack chains from Isthmus on, they
+    also have state root and block hash, as on Unichain. SUBBLOCKS messages have none of these.
     """
 
     FASTEVM = "fastevm"
@@ -62,7 +62,7 @@ def _text(message: FeedSlice, metadata: Mapping[str, Any]) -> str:
 
 
 def _with_roots(pending: PendingBlock) -> PendingBlock:
-    """Returns the block with its state root, on chains of the OP stack since Isthmus.
+    """Returns the block with its state root, on OP Stack chains since Isthmus.
 
     These chains change no state after the last transaction, so the hash is that of the final block.
     """

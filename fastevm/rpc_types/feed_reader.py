@@ -32,7 +32,7 @@ class FeedHead(NamedTuple):
 
 
 class FeedReader:
-    """The messages of one connection.
+    """Reads the messages of one connection.
 
     ``form`` and ``compressed`` (whether frames are Brotli) are None until the first message.
     """
@@ -45,7 +45,7 @@ class FeedReader:
     def read(self, frame: str | bytes) -> FeedSlice | FeedHead | None:
         """Decodes a text or binary frame. Returns None for a JSON-RPC message without a header.
 
-        Raises FeedError for anything else.
+        Raises FeedError for any other frame.
         """
         members = read_frame(frame)
         if "jsonrpc" in members or "parentHash" in members:
@@ -69,7 +69,7 @@ class FeedReader:
 
 
 def _read_head(members: Mapping[str, Any]) -> FeedHead | None:
-    """Reads a header object or ``newHeads`` notification; None if it contains no header."""
+    """Reads a header object or a ``newHeads`` notification. Returns None if there is no header."""
     if "jsonrpc" in members:
         params = members.get("params")
         members = (params.get("result") if isinstance(params, dict) else None) or {}

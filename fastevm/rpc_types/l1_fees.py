@@ -1,4 +1,4 @@
-"""Fee members of receipts on OP-stack chains: fees that a transaction paid besides its gas.
+"""The fee members of receipts on OP Stack chains: the fees that a transaction paid besides its gas.
 
 Names and formats are those of op-reth. Values come from the block's L1 attributes.
 """
@@ -34,7 +34,7 @@ USUAL_TIP_CAP = 10**6
 
 
 def block_attributes(block: Block) -> L1Attributes | None:
-    """Returns the L1 attributes at the start of a block; None if the block has none."""
+    """Returns the L1 attributes at the start of a block, or None if the block has none."""
     return attributes_of(block.transactions[:1])
 
 
@@ -42,8 +42,10 @@ class L1FeeMembers:
     """Writes the fee members of a block's receipts."""
 
     def __init__(self, transactions: Sequence[Transaction], schedule: ForkSchedule) -> None:
-        """``transactions``: of the block, with the L1 attributes first. ``schedule``: the block's
-        rules.
+        """Prepares the members of a block.
+
+        ``transactions``: the block's transactions, with the L1 attributes first. ``schedule``: the
+        block's rules.
         """
         self.schedule = schedule
         self.attributes = attributes_of(tuple(transactions[:1]))
@@ -71,7 +73,7 @@ class L1FeeMembers:
         return common
 
     def of(self, transaction: Transaction) -> dict[str, Any]:
-        """Returns the members for a transaction; none if the attributes are unknown."""
+        """Returns the members for a transaction. There are none if the attributes are unknown."""
         if self.attributes is None:
             return {}
         fee, gas = l1_data_fee_of(transaction.raw, self.attributes, self.schedule)
@@ -80,7 +82,7 @@ class L1FeeMembers:
     def estimate(self, request: CallRequest, gas: int) -> dict[str, Any]:
         """Estimates the fees of a transaction for ``request`` besides ``gas``, in this block.
 
-        Its signature is unknown, so 64 incompressible bytes are used instead.
+        The signature of the transaction is unknown, so 64 incompressible bytes are used instead.
         """
         if self.attributes is None:
             return {"l1Fee": "0x0", "l1GasUsed": "0x0", "operatorFee": "0x0"}
@@ -98,7 +100,7 @@ class L1FeeMembers:
 
 
 def _envelope_like(request: CallRequest, gas: int) -> Transaction:
-    """Returns a transaction of about the same size as the signed one."""
+    """Returns a transaction of about the size that the signed transaction will have."""
     halves = (keccak256(request.data + bytes([half])) for half in (0, 1))
     r, s = (int.from_bytes(half, "big") for half in halves)
     return Transaction.build(

@@ -18,8 +18,8 @@ T = TypeVar("T")
 def located(error: Exception, path: str, name: str = "") -> Exception:
     """Returns a copy of the error whose message begins with ``path``.
 
-    ``name``: the name of the value at ``path``. A message that begins with it is about the value
-    itself, any other about one of its members.
+    ``name``: the name of the value at ``path``. A message that begins with ``name`` is about the
+    value itself; any other message is about one of its members.
     """
     text = str(error)
     own = text[len(name) :]
@@ -31,9 +31,9 @@ def located(error: Exception, path: str, name: str = "") -> Exception:
 
 
 def refused_call(error: Exception, payload: Any) -> Exception:
-    """Returns the error of a call that was refused when it ran, with the path of the call.
+    """Returns the error of a call that was refused at execution, with the path of the call.
 
-    ``payload``: the caller's payload. The member ``message`` stays as it is.
+    ``payload``: the caller's payload. The error's attribute ``message`` stays unchanged.
     """
     position = getattr(error, "position", None)
     if position is None:
@@ -48,7 +48,7 @@ def refused_call(error: Exception, payload: Any) -> Exception:
 
 
 def read_at(value: Any, read: Callable[[Any, Form], T], name: str, form: Form) -> T:
-    """Reads a member. If the value is of a Python program, errors name the member."""
+    """Reads a member. Errors name the member if the value comes from a Python program."""
     if not form.refuses_unknown:
         return read(value, form)
     try:
@@ -60,7 +60,7 @@ def read_at(value: Any, read: Callable[[Any, Form], T], name: str, form: Form) -
 def items_from(
     values: Iterable[Any], read: Callable[[Any, Form], T], name: str, form: Form
 ) -> tuple[T, ...]:
-    """Reads each item of a list. If the values are of a Python program, errors name the item."""
+    """Reads each item of a list. Errors name the item if the values come from a Python program."""
     if not form.refuses_unknown:
         return tuple([read(value, form) for value in values])
     found = []
@@ -79,7 +79,10 @@ def members_from(
     name: str,
     form: Form,
 ) -> dict[K, T]:
-    """Reads keys and values of an object. If they are of a Python program, errors name the key."""
+    """Reads keys and values of an object.
+
+    Errors name the key if they come from a Python program.
+    """
     found: dict[K, T] = {}
     for key, value in values.items():
         known = read_key(key, form)

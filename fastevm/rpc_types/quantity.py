@@ -60,7 +60,7 @@ def decode_bool(value: Any, *, field: str = "") -> bool:
 
 
 def decode_storage_slot(value: Any) -> tuple[int, int]:
-    """Decodes a storage key leniently: 0x is optional, odd length allowed, at most 32 bytes.
+    """Decodes a storage key leniently: 0x is optional, an odd length is allowed, at most 32 bytes.
 
     Returns the slot and the number of bytes given.
     """
@@ -79,7 +79,7 @@ def decode_storage_slot(value: Any) -> tuple[int, int]:
 
 
 def parse_quantity(text: str, digits_limit: int = U64_DIGITS) -> int:
-    """Parses 0x-hex without leading zeros and at most ``digits_limit`` digits."""
+    """Parses 0x-hex without leading zeros and with at most ``digits_limit`` digits."""
     if not text:
         raise DecodeError("empty hex string")
     if text[:2] not in ("0x", "0X"):
@@ -97,7 +97,7 @@ def parse_quantity(text: str, digits_limit: int = U64_DIGITS) -> int:
 
 
 def text_fault(text: str) -> str | None:
-    """Returns why ``text`` is not 0x-hex of whole bytes, without checking digits; None if it is."""
+    """Returns why ``text`` is not 0x-hex of whole bytes, or None. Does not check the digits."""
     if not text:
         return None
     if text[:2] not in ("0x", "0X"):
@@ -108,7 +108,7 @@ def text_fault(text: str) -> str | None:
 
 
 def json_kind(value: Any) -> str:
-    """Returns the name of a JSON value's type in Go's decoder."""
+    """Returns the name that Go's decoder gives to a JSON value's type."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -132,7 +132,7 @@ def object_fault(value: Any, kind: str, field: str = "") -> DecodeError:
 
 
 def _exact_hex(value: Any, length: int) -> bytes | None:
-    """Decodes 0x-hex of this length, with the prefix; None for any other text."""
+    """Decodes 0x-hex of this length, prefix included. Returns None for any other text."""
     if type(value) is str and len(value) == length and value[:2] == "0x":
         try:
             raw = bytes.fromhex(value[2:])

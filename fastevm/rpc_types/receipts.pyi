@@ -8,8 +8,8 @@ from fastevm.core.execution.types import Receipt
 class ReceiptWriter:
     """Writes the receipts and logs of a block. Hashes have 32 bytes.
 
-    ``timestamp``: of the block in Unix seconds. ``timestamp_ms``: in Unix milliseconds on chains
-    whose blocks have milliseconds, else 0.
+    ``timestamp``: the block's timestamp in Unix seconds. ``timestamp_ms``: the timestamp in Unix
+    milliseconds if the chain's blocks have milliseconds, else 0.
     """
 
     def __new__(
@@ -25,8 +25,8 @@ class ReceiptWriter:
     ) -> bytes:
         """Returns the receipt of transaction ``index`` as a JSON object.
 
-        ``first_log``: index in the block of its first log. ``more``: JSON text of further members,
-        without braces.
+        ``first_log``: the index of the receipt's first log in the block. ``more``: JSON text of
+        further members, without braces.
         """
 
     def outcome(self, receipt: Receipt, transaction: Any, index: int, first_log: int) -> bytes:

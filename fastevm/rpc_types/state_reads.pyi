@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from enum import Enum
 
 class Read(Enum):
-    """The value that a method reads. The params are that of the value, then a block tag if the
-    value is part of a state.
+    """The value that a method reads.
+
+    The params of the method are the params of the value and, if the value is part of a state, a
+    block tag.
     """
 
     BLOCK_NUMBER = 0
@@ -16,11 +18,11 @@ class Read(Enum):
     STORAGE = 5
 
 class StateReads:
-    """Parses a request body, then answers it. Only one thread may use it at a time.
+    """Parses a request body, then answers it. Only one thread may use an object at a time.
 
-    A body is a JSON-RPC 2.0 request or a batch of at most ``limit`` requests. Each calls one of
-    ``methods`` and has an id, all params and the tag ``latest`` or ``pending``. The answers are
-    those of the methods' handlers; tests compare both.
+    A body is a JSON-RPC 2.0 request or a batch of at most ``limit`` requests. Each request calls
+    one of ``methods`` and has an id, all params and the tag ``latest`` or ``pending``. The answers
+    equal those of the methods' handlers; tests compare both.
     """
 
     wants_pending: bool
@@ -28,14 +30,14 @@ class StateReads:
     wants_next_nonce: bool
     def __init__(self, methods: Mapping[str, Read], limit: int) -> None: ...
     def read(self, body: bytes) -> bool:
-        """Parses a body. Returns False for any other form, and then does not keep the body."""
+        """Parses a body. Returns False for a body of another form, and does not keep it."""
 
     def answer(
         self, latest: object, pending: object, number: int, chain_id: int, limit: int
     ) -> bytes | None:
         """Returns the answer to the last body from the layers of both blocks.
 
-        None if it would have more than ``limit`` bytes, or if there are no layers.
+        Returns None if the answer would exceed ``limit`` bytes, or if there are no layers.
         """
 
     def counts_by_method(self) -> list[tuple[str, int]]:

@@ -31,7 +31,7 @@ def mined_transaction_json(
 ) -> Json:
     """Returns transaction ``index`` of a block. ``block_hash``: None in a pre-confirmed block.
 
-    ``receipt``: of a deposit, contains its nonce.
+    ``receipt``: the receipt of a deposit, which contains its nonce.
     """
     header, transaction = block.header, block.transactions[index]
     nonce = None if receipt is None else receipt.deposit_nonce
@@ -51,10 +51,10 @@ def mined_transaction_json(
 def transaction_json(
     transaction: Any, *, base_fee: int | None = None, deposit_nonce: int | None = None
 ) -> Json:
-    """Returns a transaction object; without ``base_fee`` that of a pooled transaction.
+    """Returns a transaction object. Without ``base_fee``, the object of a pooled transaction.
 
-    ``gasPrice`` of a pooled transaction is its fee cap; the members about its block are null. A
-    deposit has the nonce of its sender, from its receipt: ``deposit_nonce``.
+    ``gasPrice`` of a pooled transaction is its fee cap, and the members about its block are null.
+    ``deposit_nonce``: the sender's nonce of a deposit, from the deposit's receipt.
     """
     kind = transaction.type
     answer: Json = {
@@ -117,7 +117,7 @@ def _deposit_members(transaction: Transaction) -> Json:
 
 
 def _arbitrum_members(transaction: Transaction) -> Json:
-    """Returns the members of Arbitrum's types that standard types do not have."""
+    """Returns the members that Arbitrum's types have and standard types lack."""
     fields = arbitrum.fields_of(transaction.raw)
     members: Json = {}
     for field in arbitrum.LAYOUTS[transaction.type]:

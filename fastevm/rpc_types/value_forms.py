@@ -1,9 +1,9 @@
 """The forms in which callers write objects, and the errors of each form.
 
-``GETH``: the JSON of JSON-RPC, as strict as go-ethereum, with go-ethereum's struct names in the
-errors, which clients match on. Unknown members are ignored. ``STRICT``: the same, but an unknown
-member of an override is an error. ``NATIVE``: values of Python programs, hex text or ints and
-bytes; unknown members are errors, and errors name the member.
+``GETH``: the JSON of JSON-RPC, read as strictly as in go-ethereum. Errors have go-ethereum's struct
+names, because clients match on them. Unknown members are ignored. ``STRICT``: like ``GETH``, but an
+unknown member of an override is an error. ``NATIVE``: values of Python programs, which are hex text
+or ints and bytes. Unknown members are errors, and errors name the member.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ from fastevm.rpc_types.quantity import (
 
 
 class FieldPath(NamedTuple):
-    """The position of a value: go-ethereum's struct field, and the member's own name."""
+    """The position of a value: go-ethereum's struct field, and the name of the member."""
 
     field: str
     name: str
@@ -35,12 +35,12 @@ Table = dict[str, tuple[str, str, FieldPath]]  # member name -> (field of the va
 
 
 class Form(NamedTuple):
-    """A reader for each kind of value. All raise ValueError.
+    """One reader for each kind of value. All readers raise ValueError.
 
-    ``word``: 32 bytes as a number. ``signature_word``: r or s, which signers also write as 32
-    bytes. ``object`` and ``array`` check the JSON type; their last argument is go-ethereum's type
-    name. ``refuses_unknown``: unknown members are errors. ``refuses_unknown_overrides``: unknown
-    members of overrides are errors.
+    ``word``: reads 32 bytes as a number. ``signature_word``: reads r or s, which signers also write
+    as 32 bytes. ``object`` and ``array`` check the JSON type; their last argument is go-ethereum's
+    type name. ``refuses_unknown``: unknown members are errors. ``refuses_unknown_overrides``:
+    unknown members of overrides are errors.
     """
 
     uint64: Callable[[Any, FieldPath], int]
@@ -127,7 +127,7 @@ NATIVE: Final = Form(
 
 
 def table_of(struct: str, members: dict[str, tuple[str, str]], prefix: str = "") -> Table:
-    """Returns the table of an object. ``members``: name -> (field, kind).
+    """Returns the table of an object. ``members``: (field, kind) by name.
 
     ``struct``: go-ethereum's name of the object.
     """

@@ -1,6 +1,7 @@
-"""Calls, gas estimates and simulated chains on any state, with overrides.
+"""Runs calls, gas estimates and simulated chains on any state, with overrides.
 
-The package itself can be called: ``fastevm.simulate(state, payload)`` is its own `simulate`.
+The package itself can be called: ``fastevm.simulate(state, payload)`` calls its function
+`simulate`.
 """
 
 import sys
@@ -124,7 +125,7 @@ __all__ = [
 
 
 class CallablePackage(ModuleType):
-    """A package that can be called like the function of its name."""
+    """A package that can be called like its function of the same name."""
 
     @property
     def __signature__(self) -> Signature:
@@ -132,7 +133,7 @@ class CallablePackage(ModuleType):
         return signature(simulate)
 
     def __call__(self, state: Any, payload: Any, **options: Any) -> Any:
-        """See `fastevm.simulate.api.simulate`."""
+        """Calls `fastevm.simulate.api.simulate`."""
         return simulate(state, payload, **options)
 
 

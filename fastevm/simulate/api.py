@@ -1,4 +1,4 @@
-"""One payload of eth_simulateV1 on any state, from Python."""
+"""Runs one payload of eth_simulateV1 on any state, from Python."""
 
 from inspect import signature
 from typing import Any, Unpack
@@ -29,18 +29,19 @@ def simulate(
     timeout: float = DEFAULT_TIMEOUT,
     **block: Unpack[BlockOptions],
 ) -> list[SimulatedBlock]:
-    """Runs a payload of eth_simulateV1 on ``state``, which does not change. One result per block.
+    """Runs a payload of eth_simulateV1 on ``state``. Returns one result for each block.
 
-    ``state``: a Layer, an EVM, or a StateView (a block of a chain). ``payload``: the JSON form with
-    hex text (or ints and bytes), a list of calls for one block, or a `SimulatePayload`.
-    ``state_root`` False: use 32 zero bytes instead, which saves most of the time of an empty block.
-    ``block_spacing``: seconds between blocks, default the chain's block time. ``gas_cap``: gas of
-    all calls together (0: no limit); ``timeout``: seconds. ``block``: for a Layer, fields of the
-    first block, see `fastevm.simulate.views.as_view`.
+    ``state`` does not change. It is a Layer, an EVM, or a StateView (a block of a chain).
+    ``payload``: the JSON form with hex text (or ints and bytes), a list of calls for one block, or
+    a `SimulatePayload`. ``state_root``: if False, headers have 32 zero bytes instead of the
+    computed root, which saves most of the time of an empty block. ``block_spacing``: seconds
+    between blocks, by default the chain's block time. ``gas_cap``: maximum gas of all calls
+    together (0: no limit). ``timeout``: seconds. ``block``: for a Layer, fields of the first block,
+    see `fastevm.simulate.views.as_view`.
 
     Raises SimulationError for an invalid payload and on timeout, InvalidTransaction for an invalid
-    call, ValueError for values that cannot be decoded. Their messages begin with the path of the
-    value: ``blockStateCalls[2].calls[5].value: ...``. A call that reverts or halts is a result.
+    call, and ValueError for values that cannot be decoded. Their messages begin with the path of
+    the value: ``blockStateCalls[2].calls[5].value: ...``. A call that reverts or halts is a result.
     """
     view = as_view(state, **block)
     typed = payload_from(payload)
@@ -75,7 +76,9 @@ class SimulationOptions(BlockOptions, total=False):
 async def simulate_async(
     state: Any, payload: Any, **options: Unpack[SimulationOptions]
 ) -> list[SimulatedBlock]:
-    """Runs `simulate` in a thread, so that the event loop continues; same options and errors.
+    """Runs `simulate` in a thread, so that the event loop continues.
+
+    Options and errors: see `simulate`.
 
     Cancelling the task that awaits the result stops the run.
     """

@@ -1,4 +1,4 @@
-"""Admission to the pool: the rules for one transaction, and the funds of its sender."""
+"""The admission rules of the pool: for one transaction, and for the funds of its sender."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -49,13 +49,14 @@ def check_pooled(
     max_bytes: int = MAX_BYTES,
     setup: TrustedSetup | None = None,
 ) -> BlobSidecar | None:
-    """Returns the sidecar to store, in the version that the rules require; None without blobs.
+    """Returns the sidecar to store, in the version that the rules require, or None without blobs.
 
     Raises InvalidTransaction if no block under ``schedule`` could include the transaction. The
-    rules are checked in go-ethereum's order, so that both report the same error. ``gas_limit``: of
-    the head block. ``fee_cap``: the highest fee in wei that a transaction may offer for its gas; 0:
-    no limit. ``allows_unprotected``: legacy transactions need no chain id (EIP-155). ``min_tip``:
-    wei per gas. ``max_bytes``: size limit without blobs. ``setup``: checks the proofs of blobs.
+    rules are checked in go-ethereum's order, so that both report the same error. ``gas_limit``: the
+    gas limit of the head block. ``fee_cap``: the highest fee in wei that a transaction may offer
+    for its gas; 0: no limit. ``allows_unprotected``: legacy transactions need no chain id
+    (EIP-155). ``min_tip``: minimum tip in wei per gas. ``max_bytes``: maximum size without blobs.
+    ``setup``: checks the proofs of blobs.
     """
     rules = schedule.parameters
     _check_fee_cap(transaction, fee_cap)

@@ -24,10 +24,10 @@ def checked_sidecar(
 ) -> BlobSidecar:
     """Returns the sidecar (EIP-4844, EIP-7594) in the version that the rules require.
 
-    Since Osaka a sidecar has a proof for every cell, before Osaka for every blob. Blob proofs are
-    accepted after Osaka, too, and replaced by computed cell proofs, as in go-ethereum. Raises
-    InvalidTransaction if the sidecar does not match the hashes. Proofs are checked last because
-    that takes milliseconds.
+    Since Osaka a sidecar has a proof for every cell, before Osaka for every blob. As in
+    go-ethereum, blob proofs are also accepted after Osaka, and replaced by computed cell proofs.
+    Raises InvalidTransaction if the sidecar does not match the hashes. Proofs are checked last,
+    because checking them takes milliseconds.
     """
     hashes = transaction.blob_versioned_hashes
     if sidecar is None:

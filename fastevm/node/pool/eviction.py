@@ -1,8 +1,8 @@
 """Eviction: selects the transaction that leaves when a subpool is full.
 
 A transaction is ranked by its effective tip at the base fee of the next block. A block cannot
-include the transaction before the sender's earlier ones, so the rank uses the lowest fee caps of
-all of them. With a negative rank, no block can include the transaction now.
+include a transaction before the sender's earlier transactions, so the rank uses the lowest fee caps
+among all of these. If the rank is negative, no block can include the transaction now.
 """
 
 import heapq
@@ -44,7 +44,7 @@ def rank(caps: FeeCaps, arrival: int, fees: NextFees) -> Rank:
 
 
 def lowest_of(candidates: Iterable[PooledTransaction], fees: NextFees) -> PooledTransaction | None:
-    """Returns the transaction to evict from a short list, queued ones before executable ones."""
+    """Returns the transaction to evict from a short list. Queued ones go before executable ones."""
     return min(
         candidates,
         key=lambda item: (item.subpool is EXECUTABLE, rank(item.lowest_caps, item.arrival, fees)),
@@ -53,7 +53,7 @@ def lowest_of(candidates: Iterable[PooledTransaction], fees: NextFees) -> Pooled
 
 
 class EvictionHeap:
-    """The transactions of one subpool. Finds the lowest rank at any base fee, without blob fees.
+    """The transactions of one subpool. Finds the lowest rank at any base fee; ignores blob fees.
 
     The rank is ``min(tip, fee cap - base fee)``. So the lowest rank is the lower of the lowest tip
     and the lowest fee cap minus the base fee. Two heaps, by tip and by fee cap, suffice for every
@@ -61,8 +61,9 @@ class EvictionHeap:
     """
 
     def __init__(self, subpool: Subpool, refresh: Callable[[PooledTransaction], None]) -> None:
-        """``refresh`` updates the ``lowest_caps`` of a transaction, which may rise when blocks
-        include earlier ones.
+        """Creates the heap. ``refresh`` updates the ``lowest_caps`` of a transaction.
+
+        These caps may rise when blocks include earlier transactions of the sender.
         """
         self.subpool = subpool
         self.count = 0
@@ -77,7 +78,7 @@ class EvictionHeap:
         self.push(pooled)
 
     def push(self, pooled: PooledTransaction) -> None:
-        """Ranks a transaction of the subpool again; needed when its ``lowest_caps`` fell."""
+        """Ranks a transaction of the subpool again. Needed whenever its ``lowest_caps`` fall."""
         caps = pooled.lowest_caps
         heapq.heappush(self._by_tip, (caps.tip, -pooled.arrival, pooled))
         heapq.heappush(self._by_cap, (caps.fee, -pooled.arrival, pooled))
@@ -89,12 +90,12 @@ class EvictionHeap:
             heapq.heapify(self._by_cap)
 
     def remove(self, pooled: PooledTransaction, target: Subpool) -> None:
-        """Removes a transaction, which moves to ``target``. Its heap entries become stale."""
+        """Removes a transaction that moves to ``target``. Its heap entries become stale."""
         pooled.subpool = target
         self.count -= 1
 
     def lowest(self, fees: NextFees) -> PooledTransaction | None:
-        """Returns the transaction with the lowest rank; None if the subpool is empty."""
+        """Returns the transaction with the lowest rank, or None if the subpool is empty."""
         by_tip = self._top(self._by_tip, lambda caps: caps.tip)
         by_cap = self._top(self._by_cap, lambda caps: caps.fee)
         candidates = [item for item in (by_tip, by_cap) if item is not None]
@@ -103,7 +104,10 @@ class EvictionHeap:
         )
 
     def lowest_first(self, fees: NextFees) -> Generator[PooledTransaction, None, None]:
-        """Yields transactions by rank, lowest first. Close it before changing the heap."""
+        """Yields transactions by rank, lowest first.
+
+        Close the iterator before changing the heap.
+        """
         taken: list[PooledTransaction] = []
         try:
             while (pooled := self.lowest(fees)) is not None:

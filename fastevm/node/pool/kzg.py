@@ -35,7 +35,7 @@ OK, BAD_ARGUMENTS = 0, 1
 class TrustedSetup:
     """The output of the Ethereum KZG ceremony, loaded by `preload` or when first needed.
 
-    Loading takes 2 s of one core and 5 MB.
+    Loading takes 2 s of CPU time and 5 MB of memory.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,7 +72,7 @@ class TrustedSetup:
         )
 
     def cell_proofs(self, blobs: Sequence[bytes]) -> list[bytes]:
-        """Returns the 128 cell proofs of each blob, concatenated (EIP-7594); takes 0.2 s per blob.
+        """Returns the 128 cell proofs of each blob, concatenated (EIP-7594). Takes 0.2 s per blob.
 
         Raises ValueError for bytes that are no field elements.
         """
@@ -105,7 +105,7 @@ class TrustedSetup:
         return self._cells_and_proofs(blob, proves=False)[0]
 
     def _cells_and_proofs(self, blob: bytes, *, proves: bool) -> tuple[bytes, list[bytes]]:
-        """Returns the concatenated cells of a blob, and their proofs if ``proves``."""
+        """Returns the concatenated cells of a blob and, if ``proves`` is true, their proofs."""
         self.load()
         cells = _ctypes().create_string_buffer(CELLS_PER_BLOB * CELL_BYTES)
         proofs = _ctypes().create_string_buffer(CELLS_PER_BLOB * G1_BYTES) if proves else None
@@ -123,7 +123,7 @@ class TrustedSetup:
 
 
 def find_trusted_setup(path: Path | None = None) -> TrustedSetup | None:
-    """Returns the setup at ``path``, else of FASTEVM_TRUSTED_SETUP, else of eth-account.
+    """Returns the setup at ``path``, or at FASTEVM_TRUSTED_SETUP, or that of eth-account.
 
     The file has the ceremony's text format. Returns None if no file is found. Raises OSError if the
     named file does not exist.
@@ -142,7 +142,7 @@ def find_trusted_setup(path: Path | None = None) -> TrustedSetup | None:
 
 @cache
 def _ctypes() -> Any:
-    """Imports ctypes with the first blob: the import takes 3 ms of a node's start."""
+    """Imports ctypes when the first blob comes, because the import takes 3 ms of a node's start."""
     return import_module("ctypes")
 
 

@@ -1,4 +1,4 @@
-"""Ordering: executable transactions by effective tip, as the builder includes them."""
+"""Orders executable transactions by effective tip, as the builder includes them."""
 
 import heapq
 from enum import IntEnum
@@ -8,10 +8,9 @@ from fastevm.node.pool.run_times import LONG_SECONDS, SLOW_SECONDS, RunTimes
 
 
 class Lane(IntEnum):
-    """Groups of transactions. A slice includes all transactions of a lane before those of the next
-    lane.
+    """Groups of transactions. A slice includes all transactions of a lane before the next lane.
 
-    CANNOT_PAY: less than the base fee; never included.
+    CANNOT_PAY: the fee cap is below the base fee, so the transaction is never included.
     """
 
     USUAL = 0
@@ -24,7 +23,8 @@ class OrderedByPrice:
     """The first executable transaction of each sender, ordered by effective tip at one base fee.
 
     ``by_time``: slow transactions come after the others, and only `pop_long` returns long ones. A
-    transaction that left the pool stays in the heap until it is popped. The caller skips it.
+    transaction that has left the pool stays in the heap until it is popped. The caller skips such a
+    transaction.
     """
 
     def __init__(self, run_times: RunTimes) -> None:
@@ -67,16 +67,17 @@ class OrderedByPrice:
         return Lane.SLOW if seconds > SLOW_SECONDS and not self.by_arrival else Lane.USUAL
 
     def pop(self) -> PooledTransaction | None:
-        """Removes and returns the transaction with the highest effective tip, the oldest of equals.
+        """Removes and returns the transaction with the highest effective tip, the oldest among
+        equals.
 
-        Returns None if no transaction covers the base fee.
+        Returns None if no transaction can pay the base fee.
         """
         if not self._heap or self._heap[0][0] is Lane.CANNOT_PAY:
             return None
         return heapq.heappop(self._heap)[3]
 
     def pop_long(self) -> PooledTransaction | None:
-        """Removes and returns the long transaction with the highest tip; None if there is none."""
+        """Removes and returns the long transaction with the highest tip, or returns None."""
         return heapq.heappop(self._long)[3] if self._long else None
 
     def set_aside(self, head: PooledTransaction) -> None:

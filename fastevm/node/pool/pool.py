@@ -1,9 +1,10 @@
 """The transaction pool: transactions by sender and nonce until a canonical block includes them.
 
-A transaction is executable if it follows the account's nonce without a gap and the balance covers
-it together with the executable ones before it. The others are queued. The builder takes the best
-executable transaction, then confirms it, sets it aside or drops it. A confirmed transaction stays
-known until its block is canonical; it is executable again if the block is abandoned.
+A transaction is executable if it follows the account's nonce without a gap, and if the balance
+covers it together with the executable transactions before it. All other transactions are queued.
+The builder takes the best executable transaction, then confirms it, sets it aside or drops it. A
+confirmed transaction stays known until its block is canonical; it is executable again if the block
+is abandoned.
 
 When a subpool is full, the transaction with the lowest effective tip at the next base fee leaves
 (see `eviction`). A transaction that no block can include now never evicts one that a block can
@@ -55,11 +56,12 @@ OVER_LIMIT = "evicted: too many transactions of the sender wait for a nonce or f
 class PoolLimits(Struct, frozen=True):
     """Limits of the pool, in transactions.
 
-    ``executable`` and ``queued`` limit the two subpools, ``*_per_sender`` one sender's transactions
-    in them, and ``size`` the bytes of all transactions, without blobs. ``blob_transactions`` limits
-    those with blobs (each has up to 768 KiB), ``sidecars`` those of included transactions, which a
-    reorganisation may return to the pool. ``by_arrival``: blocks include transactions in order of
-    arrival, not of tip. ``cap_alone_replaces``: a replacement only needs a higher fee cap.
+    ``executable`` and ``queued`` limit the two subpools, and ``*_per_sender`` one sender's
+    transactions in them. ``size`` limits the bytes of all transactions, without blobs.
+    ``blob_transactions`` limits the transactions with blobs, each of which has up to 768 KiB.
+    ``sidecars`` limits the sidecars of included transactions, because a reorganisation may return
+    such transactions to the pool. ``by_arrival``: blocks include transactions in order of arrival,
+    not of tip. ``cap_alone_replaces``: a replacement only needs a higher fee cap.
     """
 
     executable: int = 20_480
@@ -78,7 +80,7 @@ class TransactionPool:
     """The transactions of all senders. Thread-safe.
 
     ``accounts``: the newest state, with pre-confirmed transactions; see `settle`. ``charges``
-    returns the wei that a transaction pays besides gas and value (OP stack). The caller of `add`
+    returns how much wei a transaction pays besides gas and value (OP Stack). The caller of `add`
     keeps ``next_fees`` up to date. ``max_seconds``: the longest allowed execution of a transaction,
     if blocks have deadlines.
     """
@@ -143,9 +145,10 @@ class TransactionPool:
     ) -> None:
         """Adds a transaction that `check_pooled` accepted.
 
-        ``record()`` writes it to disk before a block can include it; what it raises is raised.
-        Raises InvalidTransaction (``already_known``, ``nonce_too_low``, ``insufficient_funds``,
-        ``replacement_underpriced``, ``underpriced`` ...) and then changes nothing.
+        ``record()`` writes the transaction to disk before a block can include it. Exceptions of
+        ``record`` propagate. If the pool refuses the transaction, raises InvalidTransaction
+        (``already_known``, ``nonce_too_low``, ``insufficient_funds``, ``replacement_underpriced``,
+        ``underpriced`` ...) and changes nothing.
         """
         address = transaction.sender
         if address is None:
@@ -173,11 +176,13 @@ class TransactionPool:
             self._trim_queued()
 
     def drop_reason(self, tx_hash: bytes) -> str | None:
-        """Returns why a transaction left the pool without a block; None if unknown."""
+        """Returns why a transaction left the pool without entering a block, or None if unknown."""
         return self._drop_reasons.get(tx_hash)
 
     def find(self, tx_hash: bytes) -> Transaction | None:
-        """Returns the transaction with this hash, pooled or pre-confirmed and not canonical yet."""
+        """Returns the transaction with this hash if it is pooled, or pre-confirmed but not
+        canonical yet.
+        """
         pooled = self._by_hash.get(tx_hash) or self._confirmed.get(tx_hash)
         return None if pooled is None else pooled.transaction
 
@@ -189,7 +194,7 @@ class TransactionPool:
         return None
 
     def blob(self, versioned_hash: bytes) -> bytes | None:
-        """Returns the blob with this versioned hash if the pool still keeps its sidecar."""
+        """Returns the blob with this versioned hash if the pool still has its sidecar."""
         with self._lock:
             kept = [*self._by_hash.values(), *self._confirmed.values(), *self._sidecars.values()]
         for pooled in kept:
@@ -201,8 +206,8 @@ class TransactionPool:
     def next_nonce(self, address: bytes, known: int | None = None) -> int:
         """Returns the nonce after all included and executable transactions of the account.
 
-        ``known``: the account's nonce in a state that the caller has read, a lower bound of the
-        result.
+        ``known``: the account's nonce in a state that the caller has read. The result is at least
+        ``known``.
         """
         with self._lock:
             sender = self._queues.get(address)
@@ -210,10 +215,11 @@ class TransactionPool:
         return nonce if known is None else max(nonce, known)
 
     def is_ahead_of(self, accounts: Layer) -> bool:
-        """Returns whether the pool may count a nonce as used that the state ``accounts`` does not.
+        """Returns whether the pool may count a nonce as used that is unused in the state
+        ``accounts``.
 
         Takes no lock. Checks executable transactions, then ``_changed``, then the state. A
-        transaction moves through them in this order, so the checks miss none.
+        transaction moves through them in this order, so the checks miss no transaction.
         """
         return bool(self._executable.count or self._changed) or self._accounts is not accounts
 
@@ -252,12 +258,17 @@ class TransactionPool:
             )
 
     def hashes(self) -> set[bytes]:
-        """Returns the hashes of pooled, and of pre-confirmed but not yet canonical transactions."""
+        """Returns the hashes of transactions that are pooled, or pre-confirmed but not canonical
+        yet.
+        """
         with self._lock:
             return {*self._by_hash, *self._confirmed}
 
     def drop(self, tx_hash: bytes, reason: str | None = None) -> bool:
-        """Removes a transaction and remembers the reason; returns whether it was in the pool."""
+        """Removes a transaction and stores the reason.
+
+        Returns whether the pool had the transaction.
+        """
         with self._lock:
             pooled = self._by_hash.get(tx_hash)
             if pooled is not None:
@@ -270,7 +281,7 @@ class TransactionPool:
     def open_slice(self, base_fee: int, *, by_time: bool = False) -> None:
         """Orders all executable transactions by effective tip at this base fee (wei per gas).
 
-        ``by_time``: slow ones come after the others, and long ones only from ``best_long``.
+        ``by_time``: slow transactions come after the others, and long ones only from ``best_long``.
         """
         with self._lock:
             ordered = self._ordered
@@ -283,11 +294,14 @@ class TransactionPool:
             ordered.rebuild(base_fee, live, by_time=by_time)
 
     def best(self) -> PooledTransaction | None:
-        """Returns the next transaction to include; the caller confirms, drops or sets it aside."""
+        """Returns the next transaction to include.
+
+        The caller must confirm it, drop it or set it aside.
+        """
         return self._next_of(self._ordered.pop)
 
     def best_long(self) -> PooledTransaction | None:
-        """Returns the next transaction that may take most of a slice; used like ``best``."""
+        """Returns the next transaction that may take most of a slice. Use it like ``best``."""
         return self._next_of(self._ordered.pop_long)
 
     def _next_of(self, pop: Callable[[], PooledTransaction | None]) -> PooledTransaction | None:
@@ -301,18 +315,25 @@ class TransactionPool:
         return None
 
     def expected_seconds(self, pooled: PooledTransaction) -> float:
-        """Returns the expected seconds of an execution, from earlier ones of sender and code."""
+        """Returns the expected execution time in seconds, from earlier runs of the sender and the
+        code.
+        """
         with self._lock:
             return self.run_times.expected(pooled.transaction, pooled.sender)
 
     def drop_too_slow(self, pooled: PooledTransaction, details: str) -> None:
-        """Drops a transaction too slow for any block, and refuses similar ones of its sender."""
+        """Drops a transaction that is too slow for any block, and refuses similar ones of its
+        sender.
+        """
         with self._lock:
             self.run_times.refuse_from(pooled.sender, pooled.transaction.gas_limit)
             self.drop(pooled.hash, f"{TOO_SLOW}: {details}")
 
     def learn_time(self, pooled: PooledTransaction, seconds: float, gas: int | None) -> None:
-        """Records an execution time in seconds; ``gas``: the gas used, None if it was stopped."""
+        """Records an execution time in seconds.
+
+        ``gas``: the gas used, or None if it was stopped.
+        """
         with self._lock:
             self.run_times.learn(pooled.transaction, pooled.sender, seconds, gas)
 
@@ -322,13 +343,16 @@ class TransactionPool:
             self._ordered.set_aside(pooled)
 
     def confirm(self, pooled: PooledTransaction) -> None:
-        """Marks a transaction as included in the open block, and offers its sender's next one."""
+        """Marks a transaction as included in the open block.
+
+        Offers its sender's next transaction.
+        """
         with self._lock:
             self._confirmed[pooled.hash] = pooled
             self._use_nonce(pooled.sender, pooled.nonce, pooled.authorities, spent=pooled.cost)
 
     def settle(self, accounts: Layer) -> None:
-        """Adopts a new state, which contains all confirmed transactions."""
+        """Adopts a new state that contains all confirmed transactions."""
         with self._lock:
             self._use_state(accounts)
             self._trim_queued()
@@ -349,8 +373,8 @@ class TransactionPool:
         """Updates the pool after a change of the canonical chain.
 
         ``accounts``: the state to build on. ``included``: transactions of blocks that joined the
-        chain. ``returned``: transactions of blocks that left it. These, and the ones that were
-        confirmed for an abandoned block, are added again if they are still valid.
+        chain. ``returned``: transactions of blocks that left it. These transactions, and those that
+        were confirmed for an abandoned block, are added again if they are still valid.
         """
         with self._lock:
             here = set()
@@ -375,7 +399,7 @@ class TransactionPool:
 
     @contextmanager
     def readmitting(self, hashes: Container[bytes]) -> Iterator[None]:
-        """A context in which `reset` adds only transactions with these hashes again."""
+        """Returns a context in which `reset` re-adds only transactions with these hashes."""
         self._readmitted = hashes
         try:
             yield
@@ -385,7 +409,7 @@ class TransactionPool:
     # --- inside: rules ----------------------------------------------------------------------------
 
     def _check_time(self, transaction: Transaction, sender: bytes) -> None:
-        """Raises InvalidTransaction if this transaction, or a similar one, was too slow."""
+        """Raises InvalidTransaction if this transaction, or a similar one, was too slow before."""
         reason = self._drop_reasons.get(transaction.hash, "")
         if reason.startswith(TOO_SLOW):
             refuse("too_slow", reason)
@@ -418,7 +442,9 @@ class TransactionPool:
     def _check_delegation(
         self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
     ) -> None:
-        """Raises InvalidTransaction for a second transaction of a delegated account (EIP-7702)."""
+        """Raises InvalidTransaction for a second pooled transaction of a delegated account
+        (EIP-7702).
+        """
         if new.sender in self._authorities or self._has_delegated(new):
             if not sender.executable_count and new.nonce != sender.nonce:
                 refuse("delegated_gap", "gapped-nonce tx from delegated accounts")
@@ -433,7 +459,10 @@ class TransactionPool:
                 refuse("authority_reserved", "authority already reserved")
 
     def _has_delegated(self, new: PooledTransaction) -> bool:
-        """Returns whether the sender has code: a delegation, unless the sender is impersonated."""
+        """Returns whether the sender has code.
+
+        This is a delegation unless the sender is impersonated.
+        """
         return bool(self._accounts.code(new.sender)) and not is_impersonated(new.transaction)
 
     def _check_capacity(
@@ -467,8 +496,9 @@ class TransactionPool:
         return self._victims_by_size(new, new_rank, victims)
 
     def _rank_of(self, sender: SenderQueue, new: PooledTransaction, *, fits: bool) -> Rank:
-        """Returns the rank of ``new``. ``fits``: ``new`` directly follows executable
-        transactions.
+        """Returns the rank of ``new``.
+
+        ``fits``: ``new`` directly follows executable transactions.
         """
         before = sender.caps_before(new.nonce) if fits else None
         lowest_caps = new.caps if before is None else new.caps.lowest(before)
@@ -481,7 +511,9 @@ class TransactionPool:
         victims: list[PooledTransaction],
         freed: int = 0,
     ) -> list[PooledTransaction]:
-        """Adds to ``victims`` until the pool has space for ``new``. Returns all of them.
+        """Adds transactions to ``victims`` until the pool has space for ``new``.
+
+        Returns ``victims``.
 
         ``freed``: bytes of the transaction that ``new`` replaces.
         """
@@ -520,7 +552,7 @@ class TransactionPool:
         new: PooledTransaction,
         new_rank: tuple[bool, Rank],
     ) -> None:
-        """Raises InvalidTransaction unless ``new`` ranks above ``lowest`` of ``subpool``."""
+        """Raises InvalidTransaction if ``new`` does not rank above ``lowest`` of ``subpool``."""
         if new_rank <= (
             subpool is EXECUTABLE,
             rank(lowest.lowest_caps, lowest.arrival, self.next_fees),
@@ -531,7 +563,7 @@ class TransactionPool:
             refuse("pool_full", "txpool is full")
 
     def _last_of(self, address: bytes, subpool: Subpool, skipped: int = 0) -> PooledTransaction:
-        """Returns a sender's last transaction in a subpool: evicting the last one leaves no gap.
+        """Returns a sender's last transaction in a subpool, because evicting it leaves no gap.
 
         ``skipped``: the number of later transactions that are already being evicted.
         """
@@ -583,7 +615,9 @@ class TransactionPool:
             self._evict(lowest)
 
     def _promote(self, sender: SenderQueue) -> None:
-        """Makes transactions executable that follow without a gap, while the balance lasts."""
+        """Makes queued transactions executable while they follow without a gap and the balance
+        covers them.
+        """
         pooled = sender.by_nonce.get(sender.frontier)
         if pooled is None:
             return
@@ -611,7 +645,7 @@ class TransactionPool:
         sender.frontier = min(sender.frontier, first)
 
     def _demote_unfunded(self, sender: SenderQueue, balance: int) -> None:
-        """Queues the executable transactions that the balance does not cover together."""
+        """Queues the executable transactions whose total cost exceeds the balance."""
         if sender.cost <= balance:
             return
         total = 0
@@ -681,7 +715,7 @@ class TransactionPool:
     def _use_nonce(
         self, address: bytes, nonce: int, authorities: frozenset[bytes], spent: int = 0
     ) -> None:
-        """Counts a nonce as used, until `settle` brings a state with the new nonce."""
+        """Counts a nonce as used until `settle` adopts a state with the new nonce."""
         self._changed.add(address)
         self._changed |= authorities
         sender = self._queues.get(address)
@@ -747,7 +781,7 @@ class TransactionPool:
             del self._queues[address]
 
     def _reenter(self, transactions: Iterable[Transaction]) -> None:
-        """Adds transactions again, if they are still valid."""
+        """Adds transactions again if they are still valid."""
         for transaction in transactions:
             kept = self._sidecars.pop(transaction.hash, None)
             try:

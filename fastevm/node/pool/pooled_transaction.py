@@ -16,8 +16,9 @@ BLOB_GAS = 131_072  # gas per blob (EIP-4844), the same in every fork so far
 class Subpool(Enum):
     """The part of the pool that holds a transaction.
 
-    EXECUTABLE follows the account's nonce without a gap, and the balance covers it together with
-    the executable ones before it. QUEUED waits for a missing nonce or for funds.
+    EXECUTABLE: the transaction follows the account's nonce without a gap, and the balance covers it
+    together with the executable transactions before it. QUEUED: the transaction waits for a missing
+    nonce or for funds.
     """
 
     NONE = "none"
@@ -36,7 +37,10 @@ class FeeCaps(NamedTuple):
     blob: int | None = None
 
     def lowest(self, other: "FeeCaps") -> "FeeCaps":
-        """Returns the lower cap of each kind. Both must be for blob transactions, or neither."""
+        """Returns the lower cap of each kind.
+
+        Either both or neither must be for blob transactions.
+        """
         blob = self.blob
         if blob is not None and other.blob is not None:
             blob = min(blob, other.blob)
@@ -46,12 +50,13 @@ class FeeCaps(NamedTuple):
 class PooledTransaction:
     """A transaction in the pool.
 
-    ``arrival``: a number that counts up. ``cost``: the most wei that it can take from its sender.
-    ``authorities``: signers of its authorizations, whose nonces it may raise (EIP-7702).
-    ``lowest_caps``: the minimum over the sender's executable transactions up to this one, because
-    none can be included without those before it. ``stopped``: number of executions that a deadline
-    ended; ``cpu_seconds``: the longest of them. ``is_long``: too slow to run between others in a
-    slice. ``size``: bytes of its encoding, without blobs.
+    ``arrival``: a number that increases with each transaction. ``cost``: the maximum in wei that
+    the transaction can take from its sender. ``authorities``: signers of its authorizations, whose
+    nonces it may raise (EIP-7702). ``lowest_caps``: the minimum over the sender's executable
+    transactions up to this one, because no block can include a transaction without those before it.
+    ``stopped``: number of executions that a deadline ended. ``cpu_seconds``: CPU time of the
+    longest of these. ``is_long``: too slow to run between others in a slice. ``size``: bytes of its
+    encoding, without blobs.
     """
 
     __slots__ = (
@@ -80,7 +85,10 @@ class PooledTransaction:
         sidecar: BlobSidecar | None,
         charges: int = 0,
     ) -> None:
-        """``charges``: what the sender pays besides gas and value, in wei (OP stack)."""
+        """Creates the entry.
+
+        ``charges``: what the sender pays besides gas and value, in wei (OP Stack).
+        """
         self.transaction = transaction
         self.sender = sender
         self.arrival = arrival
@@ -106,17 +114,20 @@ class PooledTransaction:
         return is_blob_type
 
     def effective_tip(self, base_fee: int) -> int:
-        """Returns the tip in wei per gas (EIP-1559); negative if the base fee is not covered."""
+        """Returns the tip in wei per gas (EIP-1559).
+
+        Negative if the fee cap is below the base fee.
+        """
         return min(self.caps.tip, self.caps.fee - base_fee)
 
 
 class SenderQueue:
     """The transactions of one account by nonce.
 
-    Those from ``nonce`` to ``frontier - 1`` are executable, the others are queued. ``cost``: the
-    most wei that the executable ones can take together. ``spent``: the same for those that the
-    builder confirmed after the pool's last state. ``is_stale``: inclusions may have raised the
-    ``lowest_caps`` of later transactions.
+    Transactions from ``nonce`` to ``frontier - 1`` are executable, the others are queued. ``cost``:
+    the maximum in wei that the executable transactions can take together. ``spent``: the maximum in
+    wei for the transactions that the builder confirmed after the pool's last state. ``is_stale``:
+    inclusions may have raised the ``lowest_caps`` of later transactions.
     """
 
     __slots__ = ("by_nonce", "cost", "frontier", "is_stale", "nonce", "spent")
@@ -137,7 +148,7 @@ class SenderQueue:
 
     @property
     def has_blobs(self) -> bool:
-        """Whether the transactions carry blobs: all of a sender's transactions do, or none."""
+        """Whether the transactions carry blobs. All of a sender's transactions do, or none."""
         first = next(iter(self.by_nonce.values()), None)
         return first is not None and first.has_blobs
 
@@ -149,7 +160,7 @@ class SenderQueue:
         return previous.lowest_caps
 
     def refresh(self) -> None:
-        """Computes the ``lowest_caps`` of the executable transactions again, if they are stale."""
+        """Computes the ``lowest_caps`` of the executable transactions again if they are stale."""
         if not self.is_stale:
             return
         self.is_stale = False
@@ -161,7 +172,7 @@ class SenderQueue:
 
 
 def authorities_of(transaction: Transaction) -> frozenset[bytes]:
-    """Returns the signers of those authorizations that can apply on the transaction's chain."""
+    """Returns the signers of the authorizations that can apply on the transaction's chain."""
     if transaction.type != SET_CODE_TX:
         return NO_AUTHORITIES
     chains = (0, transaction.chain_id)
@@ -174,7 +185,7 @@ def authorities_of(transaction: Transaction) -> frozenset[bytes]:
 
 
 def cost_of(transaction: Transaction) -> int:
-    """Returns the most that a transaction can take from its sender, in wei."""
+    """Returns the maximum in wei that a transaction can take from its sender."""
     cost = transaction.gas_limit * transaction.max_fee_per_gas + transaction.value
     if transaction.type != BLOB_TX:
         return cost

@@ -1,4 +1,4 @@
-"""Predecoding: decodes raw transactions before they are submitted, several at a time."""
+"""Decodes raw transactions before they are submitted, several at a time."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -13,7 +13,7 @@ MAX_PREDECODED = 2_048  # cached transactions that are not yet submitted; the ol
 
 
 class PredecodedTransactions:
-    """A cache of decoded transactions that will be submitted soon; thread-safe.
+    """A thread-safe cache of decoded transactions that will be submitted soon.
 
     Recovering eight senders together takes a quarter of the time per signature. Only the encoding
     is checked. A predecoded transaction need not be submitted.
@@ -44,7 +44,9 @@ class PredecodedTransactions:
             self._decoded.pop(raw, None)
 
     def take(self, raw: bytes) -> tuple[Transaction, BlobSidecar | None]:
-        """Returns the transaction of these bytes and its sidecar; decodes it if it is not cached.
+        """Returns the transaction with these bytes, and its sidecar.
+
+        Decodes it if it is not cached.
 
         Raises TransactionDecodeError for bytes that are no transaction.
         """

@@ -1,4 +1,4 @@
-"""Replacement: by how much a transaction must raise its fees to replace one of the same nonce."""
+"""Decides by how much a transaction must raise its fees to replace one with the same nonce."""
 
 from fastevm.node.pool.pooled_transaction import BLOB_TX, PooledTransaction, refuse
 
@@ -11,10 +11,11 @@ MESSAGE = "replacement transaction underpriced"
 def check_replacement(
     old: PooledTransaction, new: PooledTransaction, *, cap_alone: bool = False
 ) -> None:
-    """Raises InvalidTransaction unless ``new`` may replace ``old``, which has the same nonce.
+    """Raises InvalidTransaction if ``new`` may not replace ``old``, which has the same nonce.
 
-    Both fee caps must rise by 10 %, all three of a blob transaction by 100 %. The required price is
-    rounded down, as in go-ethereum. ``cap_alone``: any higher fee cap suffices, as in anvil.
+    Both fee caps must rise by 10 %, and all three caps of a blob transaction by 100 %. The required
+    price is rounded down, as in go-ethereum. ``cap_alone``: any higher fee cap suffices, as in
+    anvil.
     """
     if cap_alone:
         if new.caps.fee <= old.caps.fee:

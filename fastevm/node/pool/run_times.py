@@ -1,8 +1,8 @@
 """Learns the execution time per gas of senders and called codes.
 
-Gas is a poor measure of time: per gas, BLAKE2F takes fifty times as long as a loop. The builder has
-a deadline in every slice, so it includes short transactions before slow ones. A transaction that
-may take most of a slice runs in a separate thread (`node/production/long_run.py`).
+Gas is a poor measure of time: for the same gas, BLAKE2F runs fifty times as long as a loop. The
+builder has a deadline in every slice, so it includes short transactions before slow ones. A
+transaction that may take most of a slice runs in a separate thread (`node/production/long_run.py`).
 """
 
 from collections import OrderedDict
@@ -23,7 +23,7 @@ FORGETTING: Final = 0.2  # weight of a faster execution in the average; a slower
 
 
 class RunTimes:
-    """Seconds per gas of senders and codes. Callers hold the lock of the pool."""
+    """Seconds per gas of senders and codes. Callers must hold the lock of the pool."""
 
     def __init__(self) -> None:
         self._senders: OrderedDict[bytes, float] = OrderedDict()
@@ -49,13 +49,16 @@ class RunTimes:
             self._refused.popitem(last=False)
 
     def refused_from(self, sender: bytes) -> int | None:
-        """Returns the sender's lowest gas limit that took too long; None if there is none."""
+        """Returns the sender's lowest gas limit that took too long, or None."""
         return self._refused.get(sender)
 
     def learn(
         self, transaction: Transaction, sender: bytes, seconds: float, gas: int | None
     ) -> None:
-        """Records an execution time in seconds; ``gas``: the gas used, None if it was stopped."""
+        """Records an execution time in seconds.
+
+        ``gas``: the gas used, or None if it was stopped.
+        """
         if transaction.gas_limit < LEARN_GAS:
             return
         stopped_rate = max(seconds / transaction.gas_limit, UNKNOWN_RATE)

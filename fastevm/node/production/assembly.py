@@ -28,7 +28,7 @@ def assemble_block(
 ) -> tuple[Block, BlockResult]:
     """Executes the transactions in order and seals the block. Does not change the chain.
 
-    ``transactions`` come after those of the attributes. The gas limit moves from the parent's
+    ``transactions`` come after those of the attributes. The gas limit moves from that of the parent
     towards ``gas_target``. Raises InvalidTransaction for the first transaction that cannot be
     included, and InvalidBlock if the timestamp is not after the parent's.
     """

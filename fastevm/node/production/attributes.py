@@ -1,4 +1,4 @@
-"""Attributes of a block that the builder does not choose, as from a consensus client."""
+"""The attributes of a block that the builder does not choose, as if from a consensus client."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NO_DEPOSITS = "this node makes no blocks that begin with deposits"
 class BlockAttributes(Struct, frozen=True, kw_only=True):
     """The attributes that a consensus client chooses. ``timestamp`` in seconds.
 
-    The block begins with ``transactions``, in this order: the deposits of an OP-stack chain. None
-    for ``gas_limit`` or ``base_fee`` (wei): the value follows from the parent. Fee parameters
-    replace ``extra_data`` if the rules require them.
+    The block begins with ``transactions`` in this order, for example the deposits of an OP Stack
+    chain. If ``gas_limit`` or ``base_fee`` (wei) is None, the value is computed from the parent.
+    Fee parameters replace ``extra_data`` if the rules require them.
     """
 
     timestamp: int
@@ -47,23 +47,23 @@ class AttributesSource:
     def fixed_timestamp(self, parent: Block) -> int | None:
         """Returns the timestamp in seconds that a child of ``parent`` must have.
 
-        Returns None if the rules allow any.
+        Returns None if the rules do not fix the timestamp.
         """
         return None
 
     def deposit(self, wanted: Deposit) -> Transaction:
-        """Returns the transaction of a deposit; raises DepositRefused without an L1."""
+        """Returns the transaction of a deposit. Raises DepositRefused on a chain without an L1."""
         raise DepositRefused(NO_DEPOSITS)
 
     def add(self, deposit: Transaction) -> None:
-        """Queues a deposit for the next block; raises DepositRefused without an L1."""
+        """Queues a deposit for the next block. Raises DepositRefused on a chain without an L1."""
         raise DepositRefused(NO_DEPOSITS)
 
     def drop(self, tx_hash: bytes) -> None:
-        """Removes a waiting deposit, if there is such a deposit."""
+        """Removes a waiting deposit if there is one with this hash."""
 
     def is_waiting(self, tx_hash: bytes) -> bool:
-        """Returns whether this deposit is in no canonical block yet."""
+        """Returns whether this deposit waits because no canonical block contains it yet."""
         return False
 
 
@@ -74,7 +74,7 @@ class EthereumAttributes(AttributesSource):
         self.coinbase = coinbase
 
     def attributes(self, parent: Block, timestamp: int) -> BlockAttributes:
-        """Returns attributes without transactions; prevRandao is a hash of parent and timestamp."""
+        """Returns attributes without transactions. prevRandao is a hash of parent and timestamp."""
         return BlockAttributes(
             timestamp=timestamp,
             coinbase=self.coinbase,

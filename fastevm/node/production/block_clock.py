@@ -1,4 +1,4 @@
-"""The timestamps of blocks: the system's clock, unless a developer changed it."""
+"""The timestamps of blocks. They follow the system's clock unless a developer changed it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class KeptTime(NamedTuple):
 class BlockClock:
     """A clock for block timestamps: system time plus ``offset`` seconds.
 
-    ``interval``: seconds between block timestamps; None: they follow the time. A timestamp set for
-    the next block overrides the interval.
+    ``interval``: seconds between block timestamps, or None if timestamps follow the clock. A
+    timestamp that is set for the next block overrides the interval.
     """
 
     def __init__(self) -> None:
@@ -50,9 +50,9 @@ class BlockClock:
     def next_timestamp(self, system_time: int, parent: int, least_step: int) -> int:
         """Returns the timestamp of a child of a block with timestamp ``parent``, all in seconds.
 
-        ``system_time``: the time by the system's clock. ``least_step``: 0 if blocks may share a
-        second. If the clock is behind the parent, the result is at least a second after the parent.
-        The timestamp that `set_next` has set stays set until `sealed`.
+        ``system_time``: the system's time. ``least_step``: 0 if blocks may share a second. If the
+        clock is behind the parent, the result is at least a second after the parent. A timestamp
+        that `set_next` has set is valid until `sealed`.
         """
         last = self.last(parent)
         if self._next is not None:
@@ -66,7 +66,9 @@ class BlockClock:
         return max(wanted, parent + least_step)
 
     def last(self, parent: int) -> int:
-        """Returns the lower bound of the next timestamp: the parent's, or the time that was set."""
+        """Returns the lower bound of the next timestamp: the parent's timestamp, or the time that
+        was set.
+        """
         return parent if self._last is None else max(self._last, parent)
 
     def begun(self, system_time: int) -> None:

@@ -108,7 +108,7 @@ class BlockProducer:
     def begin(self, timestamp: int) -> PendingBlock:
         """Begins a child of the head and returns its first slice, for the caller to publish.
 
-        That slice has only the transactions that every block begins with. ``timestamp``: the
+        The slice has only the transactions that every block begins with. ``timestamp``: the
         system's time in seconds. The producer's clock adds its offset, and the block's timestamp is
         at least the parent's plus the configured step.
         """
@@ -130,13 +130,14 @@ class BlockProducer:
         )
 
     def opens_with(self, attributes: BlockAttributes) -> tuple[object, ...]:
-        """Returns a cache key: everything that determines an empty child of the head."""
+        """Returns a cache key of everything that determines an empty child of the head."""
         return self.chain.head.hash, self.chain.amendments, self.chain.config, attributes
 
     def keep_spare(self, attributes: BlockAttributes, block: SlicedBlock) -> None:
-        """Keeps a block that was opened only for reading, so that the next block can use it.
+        """Keeps a block that was opened only for reading, so that the next block can reuse it.
 
-        The block has only the transactions that every block begins with. The caller holds the lock.
+        The block must have only the transactions that every block begins with. The caller must hold
+        the lock.
         """
         self._spare = self.opens_with(attributes), block
 
@@ -157,7 +158,7 @@ class BlockProducer:
         )
 
     def require_free_timestamps(self) -> None:
-        """Raises ValueError if the rules of the chain set the timestamp of every block."""
+        """Raises ValueError if the chain's rules determine the timestamp of every block."""
         if self.source.fixed_timestamp(self.chain.head) is not None:
             raise ValueError(FIXED_TIMESTAMPS)
 
@@ -169,10 +170,10 @@ class BlockProducer:
     ) -> int:
         """Adds the best transactions of the pool, at most ``limit``. Returns how many were added.
 
-        ``gas_budget``: gas of the whole block that may be used so far. A transaction that still
-        runs at ``deadline`` (monotonic seconds) is stopped and waits for the next slice. If this
-        producer ``runs_long``, a transaction is also stopped after LONG_SECONDS; then the pool
-        returns it from `best_long`.
+        ``gas_budget``: maximum gas that the whole block may have used at the end of this call. A
+        transaction that still runs at ``deadline`` (monotonic seconds) is stopped and waits for the
+        next slice. If this producer ``runs_long``, a transaction is also stopped after
+        LONG_SECONDS; then the pool returns it from `best_long`.
         """
         block, pool = self._current_block(), self.pool
         by_time = self.runs_long and deadline != NEVER
@@ -199,13 +200,16 @@ class BlockProducer:
         return added
 
     def close_slice(self) -> PendingBlock:
-        """Closes a slice and returns the block so far. The pool uses its state from now on."""
+        """Closes a slice and returns the block so far.
+
+        From now on, the pool uses the slice's state.
+        """
         pending = self._current_block().close_slice()
         self.pool.settle(pending.layer)
         return pending
 
     def seal(self) -> Block:
-        """Computes the roots and makes the block canonical. Then no block is open."""
+        """Computes the roots and makes the block canonical. Afterwards no block is open."""
         block = self._current_block()
         if self.faults.seal_without_last and block.has_chosen:
             self.faults.seal_without_last = False
@@ -228,7 +232,9 @@ class BlockProducer:
         return sealed
 
     def _prepare_end(self, block: SlicedBlock) -> None:
-        """Fetches what the block reads at its end (on a fork). Then `seal` cannot lack state."""
+        """Fetches the state that the block reads at its end (on a fork), so that `seal` finds
+        it.
+        """
         attributes = self._attributes
         if attributes is not None:
             self.missing_state.prepare_end(
@@ -247,10 +253,11 @@ class BlockProducer:
     ) -> list[Block]:
         """Builds and seals ``count`` blocks immediately, with transactions of the pool.
 
-        ``timestamp`` (seconds): of the first block, not below what its parent allows. ``interval``:
-        seconds by which the clock advances before each block. Stops early if the producer stops, or
-        if ``is_stopped()``, called before each block, returns True. Raises ValueError for a
-        timestamp or an interval if the rules of the chain set the timestamps.
+        ``timestamp``: the timestamp of the first block in seconds, not below what its parent
+        allows. ``interval``: seconds by which the clock advances before each block. Stops early if
+        the producer stops. Also calls ``is_stopped()`` before each block, and stops if it returns
+        True. Raises ValueError for a timestamp or an interval if the rules of the chain set the
+        timestamps.
         """
         if timestamp is not None or interval is not None:
             self.require_free_timestamps()
@@ -286,7 +293,8 @@ class BlockProducer:
     def mine_with(self, transactions: Iterable[Transaction]) -> Block:
         """Builds and seals a block with only these transactions after those that it begins with.
 
-        Raises InvalidTransaction for the first that cannot be included, and then builds no block.
+        If a transaction cannot be included, raises InvalidTransaction for the first and builds no
+        block.
         """
         with self.lock:
             self._begin_whole(int(time.time()))
@@ -299,7 +307,7 @@ class BlockProducer:
             return self.seal()
 
     def stop(self) -> None:
-        """Builds no more blocks; `mine` ends after its current block."""
+        """Stops building blocks. `mine` ends after its current block."""
         self.stopping = True
         with self.lock:
             pass
@@ -321,7 +329,10 @@ class BlockProducer:
 
     @property
     def block_time(self) -> float | None:
-        """Seconds between blocks that are built without a request; None if there are none."""
+        """Seconds between blocks that are built without a request.
+
+        None if there are no such blocks.
+        """
         return None
 
     @property
@@ -330,18 +341,18 @@ class BlockProducer:
         return False
 
     def start(self) -> None:
-        """Starts building blocks without requests, if this producer does that."""
+        """Starts to build blocks without requests, if this producer does that."""
 
     def pause(self, wanted: bool) -> None:
         """Pauses or resumes building blocks without requests."""
 
     def restart(self) -> None:
-        """Drops the open block; the next one begins with the current head and time."""
+        """Drops the open block. The next block begins with the current head and time."""
         with self.lock:
             self.abandon()
 
     def abandon(self) -> None:
-        """Drops the open block; its transactions become executable again."""
+        """Drops the open block. Its transactions become executable again."""
         self.open_block = None
         head = self.chain.head
         self.pool.reset(self.chain.layer_of(head.hash))
@@ -363,7 +374,10 @@ class BlockProducer:
         return self.open_block
 
     def _is_awaited(self, pooled: PooledTransaction, deadline: float) -> bool:
-        """Returns whether a transaction waits for its state. Without a deadline, fetches it."""
+        """Returns whether a transaction waits for its state.
+
+        Fetches the state if there is no deadline.
+        """
         state, transaction = self.missing_state, pooled.transaction
         if deadline != NEVER:
             return state.is_fetching(transaction.hash)
@@ -375,10 +389,9 @@ class BlockProducer:
         return False
 
     def _drops_too_large(self, pooled: PooledTransaction) -> bool:
-        """Drops a transaction whose gas limit exceeds that of any block. Returns whether it was
-        dropped.
+        """Drops a transaction whose gas limit exceeds that of any block. Returns whether it did.
 
-        Otherwise the transaction would block cheaper ones, and its sender's later ones.
+        Otherwise the transaction would block cheaper transactions and its sender's later ones.
         """
         gas, most = pooled.transaction.gas_limit, self._current_block().most_gas
         if gas > most:
@@ -387,7 +400,7 @@ class BlockProducer:
         return gas > most
 
     def _include(self, pooled: PooledTransaction, deadline: float) -> bool:
-        """Executes a transaction in the block; returns whether it is included."""
+        """Executes a transaction in the block. Returns whether the block includes it."""
         is_timed = deadline != NEVER and pooled.transaction.gas_limit >= LEARN_GAS
         started = time.thread_time() if is_timed else 0.0
         self._started_at = time.monotonic() if is_timed else NEVER
@@ -412,8 +425,8 @@ class BlockProducer:
     ) -> None:
         """Keeps a transaction that was not included for a later slice, or drops it.
 
-        ``seconds``: CPU time of its execution. A busy machine may reach a deadline without
-        executing anything, so wall time does not count.
+        ``seconds``: CPU time of the execution. Wall time does not count, because a busy machine may
+        reach a deadline without executing anything.
         """
         pool, transaction = self.pool, pooled.transaction
         if isinstance(error, ForkError):
@@ -454,7 +467,7 @@ class BlockProducer:
             pool.drop(pooled.hash, f"no block can include it: {error}")
 
     def _add(self, transaction: Transaction, *, waits: bool) -> Receipt:
-        """Adds a transaction to the block. ``waits``: fetch the state that it lacks."""
+        """Adds a transaction to the block. ``waits``: whether to fetch missing state."""
         block, state = self._current_block(), self.missing_state
         for _ in range(MAX_FETCHES if waits and state.is_remote else 0):
             try:
@@ -467,7 +480,10 @@ class BlockProducer:
 
     @contextmanager
     def _stopped_at(self, deadline: float, *, by_time: bool) -> Iterator[None]:
-        """Cancels the current transaction at the deadline; ``by_time``: a long one earlier."""
+        """Returns a context that cancels the current transaction at the deadline.
+
+        ``by_time``: a long transaction is cancelled earlier.
+        """
         block = self._current_block()
         block.resume()
         if deadline == NEVER or not self.pool.executable_count:
@@ -506,7 +522,7 @@ class BlockProducer:
         return other
 
     def _head_moved(self, change: HeadChange) -> None:
-        """Updates the pool after imported blocks changed the canonical chain."""
+        """Updates the pool after imported blocks have changed the canonical chain."""
         with self.lock:
             if self._sealing:
                 return

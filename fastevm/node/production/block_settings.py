@@ -1,4 +1,4 @@
-"""A developer's settings for the next blocks, which override the rules and the source."""
+"""A developer's settings for the next blocks. They override the rules and the source."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MAX_BASE_FEE: Final = 2**128 - 1  # wei; the cost of a block still fits into 256
 class BlockSettings:
     """Settings for all later blocks, and for the children of one block.
 
-    ``coinbase`` (20 bytes) and ``gas_limit`` override the block's source and rules; None: no
-    override. ``min_gas_price``: wei that a transaction must offer. ``of_children``: attributes of
-    the children of the block with the hash ``parent``. Call the methods only while no block begins.
+    ``coinbase`` (20 bytes) and ``gas_limit`` override the block's source and rules, unless they are
+    None. ``min_gas_price``: wei that a transaction must offer. ``of_children``: attributes of the
+    children of the block with the hash ``parent``. Do not call the methods while a block begins.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class BlockSettings:
         self.of_children |= decided
 
     def base_fee_after(self, parent: bytes) -> int | None:
-        """Returns the base fee in wei that was set for the children of a block; None if not set."""
+        """Returns the base fee in wei that was set for the children of a block, or None."""
         found: int | None = self._of_child(parent).get("base_fee")
         return found
 

@@ -1,4 +1,4 @@
-"""The schedule of slices: due times, start and deadline of filling, publication.
+"""The schedule of slices: due times, start and deadline of filling, and publication.
 
 All times are in seconds of the monotonic clock.
 """
@@ -19,7 +19,10 @@ SMOOTHING = 0.2  # weight of the newest measurement
 
 
 class Tick(Struct, frozen=True):
-    """The due time of a slice. ``number`` counts all slices, ``index`` those of a block from 1."""
+    """The due time of a slice.
+
+    ``number`` counts all slices; ``index`` counts those of a block from 1.
+    """
 
     number: int
     index: int
@@ -50,13 +53,13 @@ class Cadence:
         return tick.number // self.slices
 
     def block_end(self, tick: Tick) -> float:
-        """Returns when the block of this tick is sealed."""
+        """Returns the time when the block of this tick is sealed."""
         return self.anchor + (self.block_of(tick) + 1) * self.block_time
 
     def after(self, number: int, now: float) -> tuple[Tick, int]:
-        """Returns the tick to wait for after ``number``, and how many were skipped.
+        """Returns the tick to wait for after ``number``, and how many ticks were skipped.
 
-        A tick is skipped if the next one is already due.
+        A tick is skipped if the next tick is already due.
         """
         tick, skipped = self.tick(number + 1), 0
         while tick.due + self.interval < now:
@@ -65,7 +68,7 @@ class Cadence:
 
 
 def aligned_anchor(block_time_ms: int, wall: float, monotonic: float) -> float:
-    """Returns the monotonic time at which the wall time was last a multiple of the block time."""
+    """Returns the monotonic time when the wall time was last a multiple of the block time."""
     return monotonic - wall % (block_time_ms / MS)
 
 
@@ -81,30 +84,36 @@ class Average:
 
 
 class SliceTiming:
-    """When to fill, close and publish a slice before its due time, from measured times."""
+    """Computes from measured times when to fill, close and publish a slice before its due time."""
 
     def __init__(self, interval: float) -> None:
         self.interval = interval
         self._transaction, self._closing = Average(50e-6), Average(0.001)
 
     def measure_at(self, tick: Tick) -> float:
-        """Returns when to count executable transactions, to decide when filling begins."""
+        """Returns the time to count executable transactions.
+
+        The count decides when filling begins.
+        """
         return tick.due - FILL_START * self.interval
 
     def fill_at(self, tick: Tick, executable: int, *, exhausted: bool = False) -> float:
-        """Returns when filling begins. ``exhausted``: a deadline stopped the previous slice."""
+        """Returns the time to begin filling.
+
+        ``exhausted``: a deadline stopped the previous slice.
+        """
         if exhausted:
             return tick.due - EXHAUSTED_FILL_START * self.interval
         expected = SAFETY * (executable * self._transaction.value + self._closing.value)
         return tick.due - min(max(MIN_FILL_SECONDS, expected), FILL_START * self.interval)
 
     def close_at(self, tick: Tick) -> float:
-        """Returns when the slice is closed: the deadline of filling."""
+        """Returns the time to close the slice, which is the deadline of filling."""
         margin = max(MIN_CLOSING_SECONDS, SAFETY * self._closing.value)
         return tick.due - min(margin, MAX_CLOSING * self.interval)
 
     def publish_at(self, tick: Tick) -> float:
-        """Returns when the closed slice is published."""
+        """Returns the time to publish the closed slice."""
         return tick.due - min(PUBLISH_AHEAD, MAX_PUBLISH_AHEAD * self.interval)
 
     @property

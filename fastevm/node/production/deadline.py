@@ -9,7 +9,7 @@ IDLE_SECONDS: Final = 10.0  # seconds without a deadline after which the thread 
 
 
 class DeadlineTimer:
-    """Calls one action at one deadline. The thread is reused while deadlines come."""
+    """Calls an action at a deadline. The thread is reused for later deadlines."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -20,7 +20,7 @@ class DeadlineTimer:
     def arm(self, deadline: float, action: Callable[[], float | None]) -> None:
         """Calls ``action`` at ``deadline`` (monotonic seconds). The action must be short.
 
-        If it returns another deadline, it is called again then.
+        If the action returns another deadline, it is called again at that time.
         """
         with self._changed:
             self._deadline, self._action = deadline, action
@@ -30,7 +30,7 @@ class DeadlineTimer:
             self._changed.notify()
 
     def disarm(self) -> None:
-        """Cancels the action. It does not start after this returns."""
+        """Cancels the action. It does not start after this method has returned."""
         with self._changed:
             self._action = None
 

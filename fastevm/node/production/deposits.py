@@ -1,4 +1,4 @@
-"""Deposits from L1 into a chain of the OP stack."""
+"""Deposits from L1 into an OP Stack chain."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from msgspec import Struct
 
 
 class DepositRefused(ValueError):
-    """Raised for a deposit that the portal on L1 would reject, or that exceeds a limit."""
+    """The portal on L1 would reject this deposit, or the deposit exceeds a limit."""
 
 
 class Deposit(Struct, frozen=True, kw_only=True):
     """A deposit of an L1 user: a message, and ``mint`` new wei for its sender.
 
-    ``to`` None creates a contract. ``gas_limit`` was bought on L1.
+    If ``to`` is None, the deposit creates a contract. ``gas_limit`` was bought on L1.
     """
 
     sender: bytes

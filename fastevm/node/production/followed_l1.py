@@ -1,7 +1,7 @@
-"""Attributes of the next block of a chain whose sequencer is another node.
+"""Chooses the attributes of the next block of a chain whose sequencer is another node.
 
-On chains of the OP stack only the sequencer knows the L1 block that its next block refers to. It is
-usually the same as the newest block's.
+On OP Stack chains only the sequencer knows the L1 block of its next block. This is usually the L1
+block of the newest block.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from fastevm.node.production.attributes import BlockAttributes, EthereumAttribut
 
 
 class FollowedL1(EthereumAttributes):
-    """Attributes of the next block of a followed chain, with the same L1 block as its parent.
+    """The attributes of the next block of a followed chain, with the L1 block of its parent.
 
-    On Base since Denim, the milliseconds continue from the parent's. A chain without deposits has
-    Ethereum's attributes.
+    On Base since Denim, the milliseconds continue from those of the parent. A chain without
+    deposits has Ethereum's attributes.
     """
 
     def __init__(self, chain: Chain, coinbase: bytes) -> None:

@@ -13,7 +13,7 @@ LONG_SECONDS = 0.04  # if a collection takes longer, its survivors are frozen
 
 
 class Collector:
-    """Runs the full collections between ``start`` and ``stop``; one per process."""
+    """Runs the full collections between ``start`` and ``stop``. A process has one collector."""
 
     def __init__(self) -> None:
         self.last_seconds = 0.0
@@ -38,8 +38,8 @@ class Collector:
     def collect(self, left: float) -> None:
         """Runs a collection if one is due and should take less than ``left`` seconds.
 
-        The first call freezes all objects instead: modules, classes and code live as long as the
-        process.
+        The first call freezes all objects instead, because modules, classes and code live as long
+        as the process.
         """
         now = time.monotonic()
         if self._thresholds is None or now < self._due or 2 * self.last_seconds > left:

@@ -2,8 +2,8 @@
 
 A transaction with a full gas limit may take longer than a slice, for example a single call of
 BLAKE2F. The builder starts the transaction right after a slice, publishes empty slices while it
-runs, and then includes other transactions. If the block ends first, the execution is cancelled and
-starts earlier in a later block.
+runs, and then includes other transactions. If the block ends first, the execution is cancelled. It
+starts again, earlier in a later block.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ THREAD_PRIORITY: Final = -10  # niceness of threads that build blocks, if the sy
 
 
 def raise_priority() -> None:
-    """Gives the current thread, which builds blocks, priority over those that answer requests."""
+    """Raises the priority of the current thread, which builds blocks, above threads for
+    requests.
+    """
     with contextlib.suppress(OSError, AttributeError):  # not permitted, or not supported
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), THREAD_PRIORITY)
 

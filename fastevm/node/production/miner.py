@@ -1,4 +1,6 @@
-"""Decides when a development node builds blocks: per transaction, at an interval, or on demand."""
+"""Decides when a development node builds blocks: for each transaction, at an interval, or on
+demand.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ STOP_SECONDS = 5.0  # seconds to wait for the thread to end
 
 
 class Miner:
-    """Makes a producer build blocks. ``automine``: immediately for each transaction.
+    """Makes a producer build blocks. ``automine``: build one immediately for each transaction.
 
-    A producer of slices continues until the mode first changes, and again if the interval is set to
-    its own block time.
+    A producer of slices continues until the mode changes. It resumes if the interval is set to its
+    own block time.
     """
 
     def __init__(
@@ -30,7 +32,7 @@ class Miner:
         *,
         automine: bool = False,
     ) -> None:
-        """``paused()`` is called after the producer paused or resumed."""
+        """Creates the miner. ``paused()`` is called after the producer paused or resumed."""
         self.producer, self.paused, self.automine = producer, paused, automine
         self.interval: float | None = producer.block_time
         self._lock = threading.Lock()
@@ -38,10 +40,10 @@ class Miner:
         self._ended = threading.Event()
 
     def set_automine(self, wanted: bool) -> None:
-        """Builds a block for each transaction, and none at an interval; False: stops mining per
-        transaction.
+        """Sets whether a block is built for each transaction.
 
-        False changes nothing while blocks are built at an interval.
+        True also stops building blocks at an interval. False changes nothing while blocks are built
+        at an interval.
         """
         with self._lock:
             if self.automine and self.interval is None and not wanted:
@@ -52,9 +54,10 @@ class Miner:
                     self.producer.mine()
 
     def set_interval(self, seconds: float | None, *, automine: bool = False) -> None:
-        """Builds a block every ``seconds`` and on demand; None or 0: only on demand.
+        """Builds a block every ``seconds`` and on demand. None or 0: only on demand.
 
-        ``automine``: for each transaction too. Raises ValueError for an interval out of bounds.
+        ``automine``: also build a block for each transaction. Raises ValueError for an interval out
+        of bounds.
         """
         if seconds is not None and seconds != 0 and not MIN_INTERVAL <= seconds <= MAX_INTERVAL:
             raise ValueError(f"interval {seconds}: expected {MIN_INTERVAL} to {MAX_INTERVAL} s")

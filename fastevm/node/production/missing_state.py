@@ -13,10 +13,10 @@ NEEDS_STATE: Final = "needs_state"
 
 
 class MissingState:
-    """The fetcher of a chain whose whole state is in this process: it fetches nothing.
+    """The fetcher of a chain whose whole state is in this process. It fetches nothing.
 
-    `TransactionState` overrides every method for a forked chain. Those methods raise ForkError if
-    the other node does not answer.
+    `TransactionState` overrides every method for a forked chain. Its methods raise ForkError if the
+    other node does not answer.
     """
 
     is_remote = False
@@ -26,7 +26,10 @@ class MissingState:
         return False
 
     def begin(self, transaction: Transaction) -> None:
-        """Fetches the state that the transaction reads, in another thread. Returns immediately."""
+        """Starts to fetch the state that the transaction reads in another thread.
+
+        Returns immediately.
+        """
 
     def fetch(self, transaction: Transaction) -> None:
         """Fetches the state that the transaction reads, and waits for it."""
@@ -50,4 +53,4 @@ class MissingState:
         """
 
     def close(self) -> None:
-        """Starts no more fetches."""
+        """Prevents further fetches."""

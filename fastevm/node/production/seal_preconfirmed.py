@@ -1,4 +1,4 @@
-"""Seals the block whose slices were published before the process ended."""
+"""Seals the block whose slices the previous process published before it ended."""
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.storage.preconfirmed import PreconfirmedBlock
@@ -17,8 +17,8 @@ def seal_preconfirmed(
 ) -> tuple[Block, BlockResult] | None:
     """Seals a block with the pre-confirmed transactions.
 
-    Returns None if there are none or if the block is not a child of the head. Raises FastevmError
-    if the execution gives another result than before.
+    Returns None if there are no pre-confirmed transactions, or if the block is not a child of the
+    head. Raises FastevmError if the execution gives another result than before.
     """
     head = chain.head
     if preconfirmed.draft.parent_hash != head.hash or not preconfirmed.transactions:

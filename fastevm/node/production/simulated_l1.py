@@ -1,4 +1,4 @@
-"""A simulated L1: the attributes and deposits of a development chain of the OP stack.
+"""A simulated L1: the attributes and deposits of an OP Stack development chain.
 
 Source: the OP Stack specification, L1 attributes, deposits, and "Attributes Builder" of each fork.
 """
@@ -58,8 +58,8 @@ class SimulatedL1(AttributesSource):
     """The L1 below a development chain: a block every 12 seconds of the chain's own time.
 
     The time determines the number of an L1 block, and the number determines its content. So every
-    node has the same L1, also after a restart. A waiting deposit is included in the next block that
-    has enough gas. It is kept until a canonical block includes it.
+    node simulates the same L1, also after a restart. A waiting deposit is included in the next
+    block that has enough gas. It is kept until a canonical block includes it.
     """
 
     coinbase = SEQUENCER_FEE_VAULT
@@ -96,7 +96,9 @@ class SimulatedL1(AttributesSource):
         return None if part is None else next_millis(parent.header, part, 0)[0]
 
     def _part_of(self, parent: Block) -> int | None:
-        """Returns the milliseconds part of a block's timestamp; None before Denim."""
+        """Returns the milliseconds within the second of a block's timestamp, or None before
+        Denim.
+        """
         if not self._has_base_time(self.chain.schedule_of(parent.hash)):
             return None
         layer = self.chain.layer_of(parent.hash)
@@ -142,7 +144,9 @@ class SimulatedL1(AttributesSource):
     # --- deposits ---------------------------------------------------------------------------------
 
     def deposit(self, wanted: Deposit) -> Transaction:
-        """Returns the transaction of a deposit in the newest L1 block; `add` queues it.
+        """Returns the transaction of a deposit in the newest L1 block.
+
+        Does not queue it; see `add`.
 
         Raises DepositRefused for a deposit that the portal would reject.
         """
@@ -183,7 +187,7 @@ class SimulatedL1(AttributesSource):
         self._waiting.pop(tx_hash, None)
 
     def is_waiting(self, tx_hash: bytes) -> bool:
-        """Returns whether this deposit is in no canonical block yet."""
+        """Returns whether this deposit waits because no canonical block contains it yet."""
         return tx_hash in self._waiting
 
 
@@ -199,7 +203,10 @@ def attributes_source(chain: Chain, coinbase: bytes) -> AttributesSource:
 
 
 def l1_attributes(number: int, before: L1Attributes | None) -> L1Attributes:
-    """Returns the attributes of L1 block ``number``. ``before``: those in the parent block."""
+    """Returns the attributes of L1 block ``number``.
+
+    ``before``: the attributes in the parent block.
+    """
     repeated = before is not None and before.number == number
     return L1Attributes(
         number=number,

@@ -34,10 +34,10 @@ MAX_LONG_CHECKED = 8  # long transactions whose time and gas are checked before 
 class SliceBuilder(BlockProducer):
     """Builds blocks on the head of a chain at the chain's block time and slice interval.
 
-    Slice j of n may use up to j/n of the block's gas limit, or an equal share of the unused gas. A
-    slice is published at its due time even if it is empty (see `cadence`). After publishing, the
-    thread updates the state root, so that sealing the block needs little hashing. Long transactions
-    run in a separate thread (see `long_run`).
+    At the end of slice j of n, the block may have used j/n of its gas limit, or an equal share more
+    of the unused gas. A slice is published at its due time even if it is empty (see `cadence`).
+    After publishing, the thread updates the state root, so that sealing the block needs little
+    hashing. Long transactions run in a separate thread (see `long_run`).
     """
 
     runs_long = True
@@ -98,7 +98,10 @@ class SliceBuilder(BlockProducer):
         return not self.paused
 
     def pause(self, wanted: bool) -> None:
-        """Pauses building slices, after sealing the pre-confirmed transactions; False: resumes."""
+        """Seals the pre-confirmed transactions and pauses building slices.
+
+        False resumes building.
+        """
         with self.lock:
             if wanted and not self.paused:
                 self.seal_open_block()
@@ -108,8 +111,8 @@ class SliceBuilder(BlockProducer):
     def mine(self, count: int = 1, **options: Any) -> list[Block]:
         """Seals the open block now, with transactions of the pool, and ``count - 1`` more blocks.
 
-        Pre-confirmed transactions keep their positions: if ``timestamp`` is set, their block is
-        sealed first.
+        Pre-confirmed transactions keep their positions. If ``timestamp`` is set, their block is
+        therefore sealed first.
         """
         with self.lock:
             blocks = super().mine(count, **options)
@@ -181,7 +184,7 @@ class SliceBuilder(BlockProducer):
         return tick
 
     def _slice(self, tick: Tick) -> None:
-        """Fills, closes and publishes the slice of a tick; seals the block after its last slice."""
+        """Fills, closes and publishes the slice of a tick. Seals the block after its last slice."""
         if self.paused:
             self._wake.wait(self._cadence.interval)
             self._wake.clear()
@@ -248,7 +251,7 @@ class SliceBuilder(BlockProducer):
         return run is not None and run.block is self.open_block and not run.is_done
 
     def _end_long(self) -> None:
-        """Records the result of the long transaction; stops it if it still runs."""
+        """Records the result of the long transaction. Stops it if it still runs."""
         run, self._long = self._long, None
         if run is None:
             return
@@ -265,7 +268,7 @@ class SliceBuilder(BlockProducer):
             raise run.error or RuntimeError("a long transaction ended without a result")
 
     def _execute_long(self, tick: Tick) -> None:
-        """Executes long transactions until short ones are due; the last may still run then."""
+        """Executes long transactions until short ones are due. The last one may still run then."""
         until = self._timing.measure_at(tick)
         self._begin_long(tick)
         while (run := self._long) is not None and time.monotonic() < until and not self.stopping:
@@ -278,7 +281,8 @@ class SliceBuilder(BlockProducer):
     def _await_long(self, tick: Tick) -> None:
         """Waits until the slice must close, or a little longer if the long transaction ends then.
 
-        Otherwise a transaction of 0.2 s would make those behind it miss a slice of 0.2 s.
+        Otherwise a transaction of 0.2 s would make the transactions behind it miss a slice of 0.2
+        s.
         """
         run, closing = self._long, self._timing.close_at(tick)
         if run is None or tick.index == self._cadence.slices:
@@ -377,7 +381,10 @@ class SliceBuilder(BlockProducer):
             self._wake.set()
 
     def _sleep_until(self, moment: float, tick: Tick, *, is_closed: bool = False) -> None:
-        """Sleeps until ``moment``. If the head moves, begins a new block, unless ``is_closed``."""
+        """Sleeps until ``moment``.
+
+        Begins a new block if the head moves, unless ``is_closed`` is true.
+        """
         while not self.stopping and (left := moment - time.monotonic()) > 0:
             if not self._wake.wait(left):
                 return

@@ -27,10 +27,10 @@ class SlicedBlock:
     """Executes transactions on a state. Each closed slice is an immutable pending block.
 
     ``guesses``: on a remote state, guess and record unknown values, to find out what a block reads.
-    Otherwise a transaction that reads an unknown value is refused. ``begins_with``: the number of
-    transactions that every block on this parent begins with. ``most_gas``: the most gas for one
-    chosen transaction, without users' deposits. Any thread may call ``cancel``. Only one thread may
-    call the other methods.
+    Without ``guesses``, a transaction that reads an unknown value is refused. ``begins_with``: the
+    number of transactions that every block on this parent begins with. ``most_gas``: the maximum
+    gas for one chosen transaction; users' deposits are exempt. Any thread may call ``cancel``. Only
+    one thread may call the other methods.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SlicedBlock:
 
     @property
     def header(self) -> Header:
-        """The header. Roots and gas are those of the draft."""
+        """The header. Roots and gas are still those of the draft."""
         return self._builder.header
 
     @property
@@ -90,7 +90,7 @@ class SlicedBlock:
 
     @property
     def has_chosen(self) -> bool:
-        """Whether the builder added transactions to those that every block begins with."""
+        """Whether the builder has added transactions to those that every block begins with."""
         return self.count > self.begins_with
 
     def has_gas_for(self, transaction: Transaction, gas_budget: int) -> bool:
@@ -98,11 +98,17 @@ class SlicedBlock:
         return self._builder.has_gas_for(transaction, gas_budget)
 
     def add(self, transaction: Transaction) -> Receipt:
-        """Executes a transaction. Raises InvalidTransaction and then changes nothing."""
+        """Executes a transaction.
+
+        If it is invalid, raises InvalidTransaction and changes nothing.
+        """
         return self._builder.add(transaction)
 
     def cancel(self) -> None:
-        """Stops the current transaction: `add` raises InvalidTransaction, code ``cancelled``."""
+        """Stops the current transaction.
+
+        `add` then raises InvalidTransaction with code ``cancelled``.
+        """
         self._builder.cancel()
 
     def resume(self) -> None:
@@ -155,7 +161,10 @@ class SlicedBlock:
         return self._closed
 
     def finish(self) -> BlockResult:
-        """Ends the block without a state root. A child can be executed on the result's layer."""
+        """Ends the block without a state root.
+
+        A child can be executed on the layer of the result.
+        """
         return self._builder.finish(state_root=False)
 
     def seal(self) -> tuple[Block, BlockResult]:
@@ -164,7 +173,7 @@ class SlicedBlock:
 
 
 def payload_id(parent_hash: bytes, timestamp: int, attempt: int) -> bytes:
-    """Returns a payload id of 8 bytes, different for each ``attempt`` to build on this parent."""
+    """Returns a payload id (8 bytes). It differs for each ``attempt`` to build on this parent."""
     seed = parent_hash + timestamp.to_bytes(8, "big") + attempt.to_bytes(8, "big")
     return keccak256(seed)[:PAYLOAD_ID_SIZE]
 
@@ -177,10 +186,11 @@ def open_child_block(
     parent: Block | None = None,
     guesses: bool = False,
 ) -> SlicedBlock:
-    """Begins a child of a block, with the transactions of its attributes; see `SlicedBlock`.
+    """Begins a child of a block, with the transactions of its attributes. See `SlicedBlock`.
 
-    ``parent``: None for the head. Then the caller must hold the lock of the producer, because the
-    head may move. Raises InvalidTransaction if a transaction of the attributes cannot be included.
+    If ``parent`` is None, the parent is the head. The caller must then hold the lock of the
+    producer, because the head may move. Raises InvalidTransaction if a transaction of the
+    attributes cannot be included.
     """
     parent, timestamp = parent or chain.head, attributes.timestamp
     schedule = chain.schedule_for_child(parent.header, timestamp)

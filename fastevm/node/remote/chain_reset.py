@@ -29,9 +29,10 @@ class ChainReset(NoReset):
         self.instance = os.urandom(INSTANCE_SIZE)
 
     def to_fork(self, url: str | None = None, block: BlockLike | None = None) -> None:
-        """Forks at ``block`` (None: the newest) of the node at ``url`` (None: the last fork's).
+        """Forks the chain of the node at ``url`` at ``block``.
 
-        Raises ForkError, and ValueError for an invalid or missing address, or an invalid block.
+        None selects the newest block, and the URL of the last fork. Raises ForkError, and
+        ValueError for an invalid or missing address, or an invalid block.
         """
         fork = self.node.history
         known = None if fork is None else fork.options

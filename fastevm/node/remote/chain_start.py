@@ -11,9 +11,9 @@ from fastevm.node.remote.fork_history import ForkHistory
 
 
 class ChainStart(Struct, frozen=True):
-    """The start of a chain: its constants, its first block and the state after it.
+    """The start of a chain: its constants, its first block and the state after that block.
 
-    ``history``: the upstream of a forked chain; None for others.
+    ``history``: the upstream of a forked chain, or None.
     """
 
     config: ChainConfig

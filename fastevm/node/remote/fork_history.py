@@ -1,4 +1,4 @@
-"""The upstream of a forked chain: the state at the fork block, and the blocks up to it."""
+"""The upstream of a forked chain: the state at the fork block, and the blocks up to this block."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ class ForkHistory:
     """The upstream of a forked chain, at the fork block.
 
     Implements `StateSource` for that block, so that another endpoint can replace the first.
-    ``newest`` fetches the values: from ``source``, or at a later block that this node has executed.
-    Values that the node does not know are the same at both blocks.
+    ``newest`` fetches the values, either from ``source`` or at a later block that this node has
+    executed. A value that the node does not know is equal at both blocks.
     """
 
     def __init__(self, source: fork.RemoteSource, options: ForkOptions, prepared: Prepare) -> None:
-        """``prepared`` creates the first state of a chain that starts at another block."""
+        """Creates the history.
+
+        ``prepared`` creates the first state of a chain that starts at another block.
+        """
         self.source, self.options, self.prepared = source, options, prepared
         self.newest = source
         self.chain_id, self.block_number = source.chain_id, source.block_number
@@ -88,7 +91,7 @@ class ForkHistory:
         ]
 
     def metrics(self) -> dict[str, float]:
-        """Returns the counters of the source, and the fork block's number."""
+        """Returns the counters of the source, and the number of the fork block."""
         counters = {f"fork_{name}": value for name, value in self.source.counters.as_dict().items()}
         return counters | {"fork_block_number": self.number}
 

@@ -1,5 +1,6 @@
-"""A generation of known values: those read since its first block, and those of the previous
-generation.
+"""A generation of known values: the values read since its first block.
+
+The values of the previous generation are also available.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from fastevm.fork import RemoteSource
 class Generation:
     """The `StateSource` of a remote state that continues where another one ended.
 
-    ``before``: the state of the source's block, above the older remote state. Values known there
-    need no request, so reading a value once per generation keeps it known. ``newest``: fetches
-    other values at the newest block executed above this state. Unknown values are the same at both
-    blocks.
+    ``before``: the state of the source's block, above the older remote state. Values that
+    ``before`` knows need no request, so a value stays known if it is read once per generation.
+    ``newest``: fetches other values at the newest block executed above this state. An unknown value
+    is equal at both blocks.
     """
 
     def __init__(self, source: RemoteSource, before: Layer) -> None:

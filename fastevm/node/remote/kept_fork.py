@@ -1,4 +1,6 @@
-"""A fork in a data directory: the stored description of its first block, and how it is reopened."""
+"""A fork in a data directory: the stored description of its first block, and the way to reopen
+it.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,9 @@ class KeptFork(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The first block of a fork, and the options that decide the state after it.
 
     ``chain_id``: the upstream's. ``block``: the JSON object of the block. ``transaction``: the fork
-    begins before the upstream's transaction with this hash; the first own block repeats the earlier
-    transactions of its block. ``hardfork``: name of the rules; None: those of the chain and its
-    block. ``funded``: balances in wei (hex) by address.
+    begins before the upstream's transaction with this hash; the first block of the fork repeats the
+    transactions that precede it in its block. ``hardfork``: name of the rules; None: the rules that
+    the chain has at the block. ``funded``: balances in wei (hex) by address.
     """
 
     chain_id: int
@@ -63,9 +65,9 @@ def is_fork(genesis: Mapping[str, Any]) -> bool:
 
 
 def stored_fork(directory: DataDirectory) -> KeptFork | None:
-    """Returns the fork in a data directory; None if the directory is empty.
+    """Returns the fork in a data directory, or None if the directory is empty.
 
-    Raises StorageError if it holds a chain that is no fork.
+    Raises StorageError if the directory has a chain that is no fork.
     """
     genesis = directory.genesis
     if genesis is None:
@@ -139,7 +141,7 @@ def offline_options(directory: DataDirectory, kept: KeptFork) -> ForkOptions:
 def kept_fork(
     begin: ChainStart, transaction: bytes | None, funded: Mapping[bytes, int]
 ) -> KeptFork:
-    """Returns the description to store of a new fork; arguments: see `KeptFork`."""
+    """Returns the description of a new fork for the data directory. Arguments: see `KeptFork`."""
     history, first = begin.history, begin.block
     assert history is not None
     hardfork = history.options.hardfork

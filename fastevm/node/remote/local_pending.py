@@ -1,9 +1,8 @@
-"""The pending block of a follower without a feed, built here on the newest state.
+"""The pending block of a follower without a feed. This node builds it on the newest state.
 
 The block contains transactions that this node forwarded, and those that the upstream reports as
-pending. They are not pre-confirmed, so the block serves reads and simulations but no receipts.
-
-If blocks replace slices (Base, Denim), the block is a forecast with only the transactions that the
+pending. They are not pre-confirmed, so the block serves reads and simulations but no receipts. If
+blocks replace slices (Base, Denim), the block is a forecast with only the transactions that the
 next block begins with.
 """
 
@@ -46,7 +45,7 @@ LATEST_SECONDS: Final = 5.0  # seconds to wait for the thread to end
 
 
 class NoLocalPending:
-    """Builds no pending block: the node has a feed, or complete states."""
+    """Builds no pending block, because the node has a feed or complete states."""
 
     is_built = False
 
@@ -63,7 +62,7 @@ class NoLocalPending:
 class Forecasts(NoLocalPending):
     """Publishes a forecast of the next block, if blocks replace slices (Base, Denim).
 
-    Calls on ``pending`` run in that block, which has no pooled transactions. Before Denim nothing
+    Calls on ``pending`` run in the forecast, which has no pooled transactions. Before Denim nothing
     is published.
     """
 
@@ -87,7 +86,7 @@ class Forecasts(NoLocalPending):
 def forecast(producer: BlockProducer, head: Block) -> PendingBlock:
     """Returns a child of the head with only the transactions that it begins with.
 
-    On remote state it raises ForkError, and StateNotKnown on an event loop.
+    On remote state, raises ForkError, and StateNotKnown on an event loop.
     """
     chain, source = producer.chain, producer.source
     attributes = source.attributes(head, source.fixed_timestamp(head) or head.header.timestamp)
@@ -99,9 +98,9 @@ def forecast(producer: BlockProducer, head: Block) -> PendingBlock:
 
 
 class LocalPending(NoLocalPending):
-    """Keeps a pending block above the head. Each version is passed to ``publish``.
+    """Keeps a pending block above the head. Passes each version to ``publish``.
 
-    ``history`` returns the upstream; ``state`` fetches the state of transactions.
+    ``history`` returns the upstream. ``state`` fetches the state of transactions.
     """
 
     is_built = True
@@ -245,7 +244,10 @@ class LocalPending(NoLocalPending):
     # --- transactions of the upstream -------------------------------------------------------------
 
     def _admit(self) -> None:
-        """Adds the upstream's pending transactions to the pool; drops those that left its block."""
+        """Adds the upstream's pending transactions to the pool.
+
+        Drops those that left its pending block.
+        """
         gone = self._guests - self._offered.keys()
         self._guests -= gone
         if any(self.pool.find(item) is not None for item in gone):
@@ -261,7 +263,10 @@ class LocalPending(NoLocalPending):
                 self.metrics.count("local_pending_offered_total")
 
     def _ask(self) -> None:
-        """Requests the upstream's pending block; keeps its transactions if it is on the head."""
+        """Requests the upstream's pending block.
+
+        Keeps its transactions if the block is above the head.
+        """
         self._ask_at = time.monotonic() + OFFER_SECONDS
         self.metrics.count("local_pending_asked_total")
         try:
@@ -277,7 +282,7 @@ class LocalPending(NoLocalPending):
             self._offered = self._read(found["transactions"])
 
     def _read(self, listed: list[Any]) -> dict[bytes, Transaction]:
-        """Returns the transactions of a block's JSON object by hash; invalid ones are skipped."""
+        """Returns the transactions in a block's JSON object by hash. Skips invalid ones."""
         offered: dict[bytes, Transaction] = {}
         fresh: list[Transaction] = []
         for item in listed[:OFFERED_LIMIT]:

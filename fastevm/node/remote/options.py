@@ -20,13 +20,13 @@ HASH: Final = "0x[0-9a-fA-F]{64}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkOptions:
-    """The start of a forked chain, and how its upstream is requested.
+    """The start of a forked chain, and the options of requests to its upstream.
 
-    ``transaction``: 32 bytes; fork before it. ``chain_id``: required of the upstream.
-    ``hardfork``: name of the fork to use if the chain's rules are unknown. ``backoff`` and
-    ``timeout``: seconds. ``cache``: its directory, or False for none.
-    ``guarded``: refuse link-local addresses and metadata services, for a URL from a request.
-    ``kept`` and ``resumed``: see ``RemoteSource.open``.
+    ``transaction``: hash (32 bytes) of the transaction before which the chain forks. ``chain_id``:
+    the chain id that the upstream must have. ``hardfork``: name of the fork to use if the chain's
+    rules are unknown. ``backoff`` and ``timeout``: seconds. ``cache``: the directory of the cache,
+    or False for no cache. ``guarded``: refuse link-local addresses and metadata services, for a URL
+    from a request. ``kept`` and ``resumed``: see ``RemoteSource.open``.
     """
 
     urls: tuple[str, ...]
@@ -68,7 +68,7 @@ class ForkOptions:
 
 
 def add_fork_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of a chain forked from another node's."""
+    """Adds the options of a chain that is forked from another node's chain."""
     group = parser.add_argument_group("fork of another node's chain")
     _add_location(group)
     _add_following(group)
@@ -149,9 +149,9 @@ def _add_cache(group: argparse._ArgumentGroup) -> None:
 
 
 def fork_options(arguments: argparse.Namespace) -> ForkOptions | None:
-    """Returns the options of the fork; None without ``--fork-url``.
+    """Returns the options of the fork, or None without ``--fork-url``.
 
-    Raises ValueError for contradicting options.
+    Raises ValueError for options that contradict each other.
     """
     if not arguments.fork_url:
         _refuse_alone(arguments)

@@ -1,9 +1,9 @@
 """Executes an upstream's blocks on partly known state, and verifies the results.
 
-A block is executed on fetched values. Gas used, receipts root, bloom and requests must match its
-header. The state root cannot be compared. A block reads every value before it writes it, so a value
-that is still unknown has not changed since the base block. Full nodes no longer have the state of
-the base, so unknown values are fetched at the newest executed block.
+A block is executed on fetched values. Gas used, receipts root, bloom and requests must match the
+block's header. The state root cannot be compared. A block reads every value before it writes it, so
+a value that is still unknown has not changed since the base block. Full nodes no longer have the
+state of the base block, so unknown values are fetched at the newest executed block.
 
 After `GENERATION_BLOCKS` blocks or `KNOWN_LIMIT` bytes, the base moves to the head and a new
 generation of known values begins. Values that are read move to the new generation, and the previous
@@ -51,9 +51,9 @@ OUTCOMES: Final = frozenset(RESULT_FIELDS) - {"state_root", "withdrawals_root"}
 class PartialFollower:
     """Adds the blocks of an upstream to a chain whose states are partly known.
 
-    The base moves to the head when it is more than ``blocks`` old, or when more than ``limit``
-    bytes of values are known above it. ``history``: the upstream; `begin_at` replaces it.
-    ``doubts``: whether the newest block failed verification.
+    The base moves to the head when it is more than ``blocks`` blocks old, or when the known values
+    above it exceed ``limit`` bytes. ``history``: the upstream; `begin_at` replaces it. ``doubts``:
+    whether the newest block failed verification.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class PartialFollower:
     def add(self, block: Block) -> BlockResult:
         """Verifies and executes a block. Raises InvalidBlock or ForkError.
 
-        The caller holds the lock of the chain.
+        The caller must hold the lock of the chain.
         """
         if self.is_full():
             self.move_base(self.chain.head)
@@ -96,7 +96,7 @@ class PartialFollower:
     # --- mismatches -------------------------------------------------------------------------------
 
     def _added_after_repair(self, block: Block) -> BlockResult:
-        """Adds a block again, after refetching state of its parent. Raises InvalidBlock."""
+        """Adds a block again after refetching state of its parent. Raises InvalidBlock."""
         parent = self._parent_of(block)
         truth = self._truth(block, parent)
         if truth is None:
@@ -120,7 +120,10 @@ class PartialFollower:
         return self.chain.add(block)
 
     def _truth(self, block: Block, parent: Block) -> Found | None:
-        """Returns refetched values that the block reads, or None if it is still invalid."""
+        """Refetches values that the block reads.
+
+        Returns them, or None if the block is still invalid.
+        """
         state = RemoteState(self._history_at(parent))
         chain, header = self.chain, block.header
         schedule = chain.schedule_for_child(parent, header.timestamp)
@@ -165,7 +168,7 @@ class PartialFollower:
         self._ask_at(self.chain.head)
 
     def is_full(self) -> bool:
-        """Returns whether the base is too old, or too many values are known above it."""
+        """Returns whether the base is too old, or the known values above it are too large."""
         head = self.chain.head
         layer = self.chain.layer_of(head.hash)
         if head.number >= _source_of(layer).block_number + self.blocks:
@@ -176,7 +179,7 @@ class PartialFollower:
         """Starts a generation at a block. Drops values that the previous generation did not read.
 
         ``truth``: values of the block's state that override known values. The states of earlier
-        blocks keep theirs, for a reorganisation.
+        blocks keep their values, for a reorganisation.
         """
         layer = self.chain.layer_of(block.hash)
         old = _source_of(layer)
@@ -191,7 +194,7 @@ class PartialFollower:
     def begin_at(self, block: Block) -> None:
         """Restarts the chain at a block of the upstream and drops all known values.
 
-        The caller holds the lock of the chain. Raises ForkError.
+        The caller must hold the lock of the chain. Raises ForkError.
         """
         config = self.chain.config
         history = self._history_at(block)
@@ -210,7 +213,9 @@ def _source_of(layer: Layer) -> ForkHistory | Generation:
 
 
 def differences(layer: Layer, truth: Found) -> dict[bytes, dict[str, Any]]:
-    """Returns accounts whose values in ``layer`` differ from ``truth``, with the true values."""
+    """Returns the accounts whose values differ between ``layer`` and ``truth``, with their true
+    values.
+    """
     wrong: dict[bytes, dict[str, Any]] = {}
     for address, found in truth.accounts.items():
         account = (layer.balance(address), layer.nonce(address), layer.code(address))

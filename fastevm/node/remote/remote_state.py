@@ -1,8 +1,8 @@
 """The remote-state part of a node, which fetches state from another node.
 
 `LocalState`: the whole state is in this process. `ForkedState`: the chain was forked from another
-node's chain, and state is fetched when it is read. `PartialState`: such a node builds no blocks,
-but follows the other node's blocks.
+node's chain, and state is fetched when it is read. `PartialState`: the node builds no blocks, but
+follows the other node's blocks on fetched state.
 """
 
 from __future__ import annotations
@@ -45,16 +45,18 @@ class LocalState:
 
     @property
     def history(self) -> ForkHistory | None:
-        """The upstream that has the blocks up to the fork; None if the chain is not forked."""
+        """The upstream that has the blocks up to the fork, or None if the chain is not forked."""
         return None
 
     @property
     def jump(self) -> Callable[[Block], None] | None:
-        """A function that restarts the chain at an upstream block; None: not supported."""
+        """The function that restarts the chain at an upstream block, or None if that is not
+        supported.
+        """
         return None
 
     def add_block(self, block: Block | bytes) -> BlockResult:
-        """Imports a block like :meth:`Chain.add`. The caller holds the producer's lock."""
+        """Imports a block like :meth:`Chain.add`. The caller must hold the producer's lock."""
         return self.chain.add(block)
 
     def local_pending(
@@ -129,7 +131,7 @@ class PartialState(ForkedState):
 
     @property
     def jump(self) -> Callable[[Block], None]:
-        """A function that restarts the chain at an upstream block that is too far ahead."""
+        """The function that restarts the chain at an upstream block that is too far ahead."""
         return self._begin_at
 
     def add_block(self, block: Block | bytes) -> BlockResult:

@@ -1,4 +1,4 @@
-"""The start of a forked chain: rules, first block, state."""
+"""The start of a forked chain: its rules, its first block and its state."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def forked_chain(
 ) -> ChainStart:
     """Returns the start of a chain that continues from the block in the options.
 
-    ``funded``: balances in wei by address; code of these accounts is removed. ``chain_id``:
-    replaces the upstream's. ``parameters`` and ``shares_seconds``: see ``ChainConfig``;
-    ``work_parameters``: more parameters, for blocks with proof of work. Raises ForkError,
-    ValueError for invalid rules, and UnknownForkError.
+    ``funded``: balances in wei by address; the code of these accounts is removed. ``chain_id``: the
+    chain id to use in place of the upstream's. ``parameters`` and ``shares_seconds``: see
+    ``ChainConfig``; ``work_parameters``: more parameters, for blocks with proof of work. Raises
+    ForkError, ValueError for invalid rules, and UnknownForkError.
     """
     source = open_source(options)
     config = fork.rules_of(source, options.hardfork)
@@ -71,9 +71,9 @@ def prepared(
 ) -> Layer:
     """Returns the state at the fork with ``funded`` accounts.
 
-    A development upstream may lack the system contracts of its rules; they are added. One account
-    is fetched first: the endpoint may support a method that reads each other account with one call
-    instead of three. Raises ForkError.
+    A development upstream may lack system contracts that its rules require, so they are added. One
+    account is fetched first, to find out whether the endpoint supports a method that reads each
+    further account with one call instead of three. Raises ForkError.
     """
     called = [contract for contract in schedule.system_contracts.values() if contract in CONTRACTS]
     funded = funded or {}
@@ -87,7 +87,9 @@ def prepared(
 
 
 def _first_block(source: fork.RemoteSource, config: ChainConfig) -> Block:
-    """Returns the fork block: its header, with transactions if fees depend on the first."""
+    """Returns the fork block with its header, and with transactions if fees depend on the first
+    one.
+    """
     header = header_from_json(source.header).under_hash(source.block_hash)
     schedule = config.activations.at(header.number, header.timestamp)
     if not schedule.parameters["has_deposits"]:

@@ -56,7 +56,7 @@ class TransactionState(MissingState):
         self._later: Future[None] | None = None  # fetches what the first blocks read
 
     def close(self) -> None:
-        """Starts no more fetches."""
+        """Prevents further fetches."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @property
@@ -71,7 +71,10 @@ class TransactionState(MissingState):
         return tx_hash in self._fetching
 
     def begin(self, transaction: Transaction) -> None:
-        """Fetches the state that the transaction reads, in another thread. Returns immediately."""
+        """Starts to fetch the state that the transaction reads in another thread.
+
+        Returns immediately.
+        """
         with self._lock:
             if transaction.hash in self._fetching:
                 return
@@ -133,9 +136,10 @@ class TransactionState(MissingState):
     def prepare_block(self, parent: Header, timestamp: int) -> None:
         """Fetches the state that a child of ``parent`` reads outside its transactions.
 
-        ``timestamp``: the child's, in seconds. Some following blocks are fetched too, so that later
-        calls need no request. The first call waits only for what the child reads at its start,
-        because slow endpoints would delay the start of the node. Another thread fetches the rest.
+        ``timestamp``: the child's timestamp in seconds. The state that some later blocks read is
+        fetched too, so that later calls need no request. The first call waits only for what the
+        child reads at its start, because slow endpoints would delay the start of the node. Another
+        thread fetches the rest.
 
         If the endpoint does not answer, the slots that the block overwrites are set to zero in the
         parent's state. No transaction of this or a later block can read their values. Raises
@@ -202,7 +206,10 @@ class TransactionState(MissingState):
             resolved(layer, run)
 
     def _fetch_later(self, state: RemoteState, wanted: Wanted) -> None:
-        """Fetches what the next blocks read. A failure makes the next block like a first one."""
+        """Fetches what the next blocks read.
+
+        After a failure, the next block fetches like a first block.
+        """
         try:
             state.fetch(wanted)
         except FastevmError as error:
@@ -210,7 +217,7 @@ class TransactionState(MissingState):
             self._seconds = self._numbers = range(0)
 
     def _zero(self, block_hash: bytes, overwritten: Wanted, error: ForkError) -> None:
-        """Sets those slots of ``overwritten`` to zero that cannot be fetched."""
+        """Sets slots of ``overwritten`` to zero if they cannot be fetched."""
         layer = self.chain.layer_of(block_hash)
         changed: dict[str, Any] = {}
         for contract, slot in overwritten.slots:
@@ -240,7 +247,7 @@ class TransactionState(MissingState):
             self._add_ring(wanted, contract, range(parent.number, parent.number + count), 1)
 
     def _add_queues(self, wanted: Wanted, schedule: ForkSchedule) -> None:
-        """Adds what every block reads of the request queues at its end."""
+        """Adds the slots of the request queues that every block reads at its end."""
         contracts = schedule.system_contracts
         if schedule.parameters["collects_requests"]:
             for name in (name for _, name in QUEUES if name in contracts):

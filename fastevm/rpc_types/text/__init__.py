@@ -1,1 +1,1 @@
-"""Characters of JSON: hexadecimal, a reader and a writer without the GIL."""
+"""The characters of JSON: hexadecimal, and a reader and a writer that need no GIL."""

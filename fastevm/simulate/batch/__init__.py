@@ -1,1 +1,1 @@
-"""Many independent bundles on one state: threads, columns, other machines, capsules."""
+"""Runs many independent bundles on one state: threads, columns, other machines and capsules."""

@@ -16,22 +16,24 @@ from fastevm.simulate.batch.results import Results
 
 
 class BundleLimit(Deadline):
-    """A deadline that the watchdog checks at every tick: each bundle has its own."""
+    """A deadline that the watchdog checks at every tick, because each bundle has its own
+    deadline.
+    """
 
     def __init__(self, runner: BundleRunner) -> None:
         super().__init__()
         self.runner = runner
 
     def expire(self) -> None:
-        """Stop the current bundle if its time is over."""
+        """Stops the current bundle if its time is over."""
         self.runner.stop_overdue()
 
 
 class BaseBlock:
     """A view and the block after it, prepared for bundles in any thread.
 
-    The state is that after the block's first system calls. A thread borrows a runner for each chunk
-    of bundles and returns it, so there are as many runners as chunks run concurrently.
+    The state is the one after the block's first system calls. A thread borrows a runner for each
+    chunk of bundles and returns it, so there are as many runners as chunks run concurrently.
     """
 
     def __init__(self, view: StateView, options: SimulateOptions, *, balances: bool) -> None:
@@ -60,7 +62,10 @@ class BaseBlock:
         self.is_cancelled = False
 
     def run(self, first: int, payloads: list[Any]) -> Results:
-        """Return the results of these bundles. ``first``: index of the first among all bundles."""
+        """Returns the results of these bundles.
+
+        ``first``: index of the first one among all bundles.
+        """
         runner = self._borrow()
         limit = BundleLimit(runner)
         WATCHDOG.begin(limit)
@@ -73,7 +78,10 @@ class BaseBlock:
         return results
 
     def attempt(self, first: int, payloads: list[Any]) -> Results | None:
-        """Like `run`, with the known values of a remote state. None if a bundle used a guess."""
+        """Works like `run`, with the known values of a remote state.
+
+        Returns None if a bundle used a guess.
+        """
         remote = self.view.layer.remote_state
         if remote is None:
             return self.run(first, payloads)
@@ -81,7 +89,10 @@ class BaseBlock:
         return None if guessed else results
 
     def cancel(self) -> None:
-        """Stop all bundles of this block permanently. Takes no lock: a finaliser may call it."""
+        """Stops all bundles of this block permanently.
+
+        Takes no lock, because a finaliser may call it.
+        """
         self.is_cancelled = True
         for runner in tuple(self._all):
             runner.cancel()

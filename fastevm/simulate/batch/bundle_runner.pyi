@@ -9,7 +9,7 @@ from fastevm.simulate.batch.results import Results
 
 @final
 class BundleRunner:
-    """Runs bundles on one thread, with a machine and a world of its own.
+    """Runs bundles on one thread, with its own machine and world.
 
     ``view``: the state on which bundles run as chains. ``base``: the same state, with the rules of
     the bundles' block as its schedule. ``layer``: the state after the system calls at the block's

@@ -22,7 +22,7 @@ ROW: Final = ("bundle", "call", "status", "gas_used", "max_used_gas", "output")
 
 @cache
 def numpy() -> ModuleType | None:
-    """Return NumPy, imported when columns are first used; None if it is not installed."""
+    """Returns NumPy, or None if it is not installed. Imports it when columns are first used."""
     return None if find_spec("numpy") is None else import_module("numpy")
 
 
