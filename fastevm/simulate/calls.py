@@ -1,4 +1,4 @@
-"""One message call on a state."""
+"""Runs one message call on a state."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -31,12 +31,12 @@ from fastevm.simulate.simple_call import SimpleCaller, SimpleOutcome, is_simple
 
 
 def thread_runner() -> Runner:
-    """Return the runner of the calling thread."""
+    """Returns the runner of the calling thread."""
     return thread_owned(Runner)
 
 
 class Attempt:
-    """A call with everything that does not change between its runs."""
+    """A call, with everything that stays unchanged between its runs."""
 
     def __init__(
         self,
@@ -69,28 +69,28 @@ class Attempt:
 
     @property
     def gas_limit(self) -> int:
-        """Return the gas limit of the block."""
+        """Returns the gas limit of the block."""
         return self.environment.gas_limit
 
     def funds(self) -> int:
-        """Return the balance of the sender in wei."""
+        """Returns the balance of the sender in wei."""
         return self.open().balance(self.request.sender)
 
     def open(self) -> Runner:
-        """Return a runner on the view's state with the overrides applied."""
+        """Returns a runner on the view's state with the overrides applied."""
         runner = thread_runner()
         runner.open(self.view, environment=self.environment)
         runner.override(self.plan)
         return runner
 
     def run(self, gas: int, timeout: float) -> CallOutcome:
-        """Run the call with ``gas``. Raises InvalidTransaction, or SimulationError on timeout."""
+        """Runs the call with ``gas``. Raises InvalidTransaction, or SimulationError on timeout."""
         runner = self.open()
         return simulated(runner, self.plan, gas, timeout)
 
 
 class SimpleAttempt:
-    """A call without lists and overrides, which runs faster; same interface as `Attempt`."""
+    """A call without lists and overrides. It runs faster and has the interface of `Attempt`."""
 
     state_overrides: Mapping[bytes, AccountOverride] = MappingProxyType({})
 
@@ -103,15 +103,15 @@ class SimpleAttempt:
 
     @property
     def gas_limit(self) -> int:
-        """Return the gas limit of the block."""
+        """Returns the gas limit of the block."""
         return int(self.view.header.gas_limit)
 
     def funds(self) -> int:
-        """Return the balance of the sender in wei."""
+        """Returns the balance of the sender in wei."""
         return self.caller.balance(self.request.sender)
 
     def run(self, gas: int, timeout: float) -> SimpleOutcome:
-        """Run the call with ``gas``, see :meth:`Attempt.run`."""
+        """Runs the call with ``gas``, see :meth:`Attempt.run`."""
         return self.caller.run_limited(gas, timeout)
 
 
@@ -125,7 +125,7 @@ def attempt_of(
     block_overrides: BlockOverrides | None,
     shows_base_fee: bool = False,
 ) -> AnyAttempt:
-    """Return a `SimpleAttempt` if it gives the same result, else an `Attempt`."""
+    """Returns a `SimpleAttempt` if it gives the same result as an `Attempt`, else an `Attempt`."""
     unchanged = block_overrides is None or block_overrides is NO_BLOCK_OVERRIDES
     if unchanged and not state_overrides and is_simple(request):
         return SimpleAttempt(view, request, shows_base_fee=shows_base_fee)
@@ -148,14 +148,15 @@ def call(
     timeout: float = DEFAULT_TIMEOUT,
     shows_base_fee: bool = False,
 ) -> CallResult:
-    """Run one call on ``view``, which does not change.
+    """Runs one call on ``view``, which does not change.
 
     ``gas_cap`` is the limit and the default of the call's gas (0: no limit). Nonces and the
-    sender's code are not checked, and fees only if a gas price is given; the balance must cover
-    price and value. ``shows_base_fee``: BASEFEE in a call without a gas price returns the block's
-    base fee, else 0. On Arbitrum the call also pays gas for the L1 data fee, which a given ``gas``
-    must cover. Raises InvalidTransaction for an invalid call, SimulationError for invalid overrides
-    and after ``timeout`` seconds. A revert or halt is a result.
+    sender's code are not checked. Fees are checked only if a gas price is given. The balance must
+    cover the value and any checked fees. ``shows_base_fee``: whether BASEFEE in a call without a
+    gas price returns the block's base fee; otherwise it returns 0. On Arbitrum the call also pays
+    gas for the L1 data fee, which a given ``gas`` must cover. Raises InvalidTransaction for an
+    invalid call, SimulationError for invalid overrides and after ``timeout`` seconds. A revert or
+    halt is a result.
     """
     remote: RemoteState | None = view.layer.remote_state
     if remote is None:
@@ -176,7 +177,7 @@ def call_plan(
     timeout: float = DEFAULT_TIMEOUT,
     shows_base_fee: bool = False,
 ) -> SimpleOutcome | CallOutcome:
-    """Run the first call of a plan with the overrides of its first block, see `call`."""
+    """Runs the first call of a plan with the overrides of the plan's first block, see `call`."""
     run: Callable[..., SimpleOutcome | CallOutcome] = _call_overridden
     if not plan.has_overrides:
         run = thread_owned(SimpleCaller).call
@@ -208,7 +209,9 @@ def _call_overridden(
 
 
 def simulated(runner: Runner, plan: Plan, gas: int, timeout: float) -> CallOutcome:
-    """Return the result of the plan's first call, within a time limit, with the errors of nodes."""
+    """Returns the result of the plan's first call, within a time limit, with the errors of
+    nodes.
+    """
     with time_limit(runner, timeout):
         try:
             return runner.simulate(plan, gas)
@@ -219,7 +222,9 @@ def simulated(runner: Runner, plan: Plan, gas: int, timeout: float) -> CallOutco
 
 
 def asked_ahead(request: CallRequest) -> tuple[Mapping[str, Any], ...]:
-    """Return the call as JSON, for a remote state's source, which prefetches its reads."""
+    """Returns the call as JSON, for a remote state's source, which prefetches what the call
+    reads.
+    """
     return (call_object(request.sender, request.to, request.data, request.value),)
 
 
@@ -251,7 +256,7 @@ def _call(
 
 
 def schedule_of(view: StateView, overrides: BlockOverrides) -> Any:
-    """Return the rules of the view's block, with the overridden time and number."""
+    """Returns the rules of the view's block, with the overridden time and number."""
     if overrides.number is None and overrides.time is None:
         return view.schedule
     header = view.header

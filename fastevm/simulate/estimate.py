@@ -1,4 +1,4 @@
-"""Gas estimates: the lowest gas limit with which a call succeeds, within 1.5 %."""
+"""Estimates gas: the lowest gas limit with which a call succeeds, within 1.5 %."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -40,9 +40,9 @@ def estimate_gas(
 ) -> int | CallResult:
     """Returns a gas limit with which the call succeeds, at most 1.5 % above the lowest.
 
-    Returns the result of the call if it fails with the highest gas limit. The search is that of
-    go-ethereum (eth/gasestimator), so that clients see the same numbers. On Arbitrum, adds the gas
-    for the L1 data fee. Raises the errors of ``call``, and InvalidTransaction
+    If the call fails even with the highest gas limit, returns the result of the call. Searches like
+    go-ethereum (eth/gasestimator), so that clients get the same numbers. On Arbitrum, adds the gas
+    for the L1 data fee. Raises the errors of ``call``, and InvalidTransaction with code
     ``gas_required_exceeds_allowance``.
     """
     remote: RemoteState | None = view.layer.remote_state
@@ -133,8 +133,10 @@ def narrowed(
 
 
 def upper_bound(attempt: AnyAttempt, gas_cap: int) -> int:
-    """Returns the highest gas limit to try: that of the call or else of the block, at most the cap
-    of the fork, the gas that the sender can pay for, and ``gas_cap`` (0: no cap).
+    """Returns the highest gas limit to try.
+
+    This is the gas limit of the call or else of the block. It is at most the cap of the fork, the
+    gas that the sender can pay for, and ``gas_cap`` (0: no cap).
     """
     request, high = attempt.request, attempt.gas_limit
     if request.gas is not None and request.gas >= TRANSFER_GAS:

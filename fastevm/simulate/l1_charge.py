@@ -1,11 +1,11 @@
-"""The gas with which calls and estimates on Arbitrum pay the L1 data fee."""
+"""Computes the gas with which calls and estimates on Arbitrum pay the L1 data fee."""
 
 from fastevm.core.execution.arbitrum.l1_fee import call_gas, estimated_gas, unsigned_like
 from fastevm.core.simulation.values import CallRequest, StateView
 
 
 def pays_for_l1(view: StateView, request: CallRequest) -> bool:
-    """Returns whether the request pays the L1 data fee: on Arbitrum unless it opts out."""
+    """Returns whether a request pays the L1 data fee. On Arbitrum it does unless it opts out."""
     return bool(view.schedule.parameters["arbos_version"]) and not request.skip_l1_charging
 
 

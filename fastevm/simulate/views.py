@@ -67,7 +67,7 @@ BARE_BLOCK: Final = BlockEnvironment(
 
 
 class BareChain(Struct, frozen=True, kw_only=True):
-    """The constants of a chain that consists of a state only.
+    """The constants of a chain that consists of only a state.
 
     Without ``has_system_contracts`` the system contracts may be missing: blocks then have no
     withdrawal and consolidation requests. Without ``fills_gaps`` the first simulated block may have
@@ -94,12 +94,12 @@ def view_of(
     coinbase: bytes | str | None = None,
     prev_randao: int | None = None,
 ) -> StateView:
-    """Return a view of a state: it represents block ``number`` of a chain with one fork.
+    """Returns a view of a state, as block ``number`` of a chain with one fork.
 
-    ``state``: a Layer, or an EVM, whose block gives the defaults; for a Layer the default block is
+    ``state``: a Layer, or an EVM, whose block gives the defaults. For a Layer the default block is
     number 0 of chain 1 under Osaka, with a gas limit of 50 million. ``timestamp`` in seconds,
     ``base_fee`` in wei, ``coinbase`` 20 bytes or hex text. Blocks simulated on top also use
-    ``coinbase`` and ``prev_randao``. Raises UnknownForkError for an unknown fork, TypeError for
+    ``coinbase`` and ``prev_randao``. Raises UnknownForkError for an unknown fork, and TypeError for
     other states.
     """
     layer = getattr(state, "state", state)
@@ -123,7 +123,9 @@ def view_of(
 
 
 def view_before(machine: Any) -> StateView:
-    """Return a view of an EVM's state on which the first simulated block is the EVM's own block."""
+    """Returns a view of an EVM's state on which the first simulated block is the EVM's own
+    block.
+    """
     own: BlockEnvironment = machine.block
     config = _view(machine.state, machine.schedule, own).config
     spacing = config.block_time_ms // 1000
@@ -153,13 +155,13 @@ def view_before(machine: Any) -> StateView:
 
 
 def environment_of_machine(state: Any) -> BlockEnvironment:
-    """Return the block of an EVM, or the default block of a Layer."""
+    """Returns the block of an EVM, or the default block of a Layer."""
     found = getattr(state, "block", None)
     return found if isinstance(found, BlockEnvironment) else BARE_BLOCK
 
 
 def _view(layer: Layer, fork: str | ForkSchedule, block: BlockEnvironment) -> StateView:
-    """Return the view of a state after a block with this environment."""
+    """Returns the view of a state after a block with this environment."""
     if isinstance(fork, str):
         activations = Activations.always(fork)
     else:
@@ -191,7 +193,7 @@ def _view(layer: Layer, fork: str | ForkSchedule, block: BlockEnvironment) -> St
 
 
 def _parent_hash(machine: Any) -> bytes:
-    """Return the parent hash of an EVM's block if its remote state knows it, else zeros."""
+    """Returns the parent hash of an EVM's block if its remote state knows the hash, else zeros."""
     remote = machine.state.remote_state
     header = getattr(remote.source, "header", None) if remote is not None else None
     if header is None or int(header["number"], 16) != machine.block.number:
@@ -200,7 +202,7 @@ def _parent_hash(machine: Any) -> bytes:
 
 
 def era_fields(schedule: ForkSchedule, base_fee: int = 0) -> dict[str, Any]:
-    """Return the later fields of an empty header under these rules; ``base_fee`` in wei."""
+    """Returns the later fields of an empty header under these rules. ``base_fee`` in wei."""
     fields = later_fields(schedule, {"base_fee_per_gas": base_fee})
     return fields | {"extra_data": next_extra_data(Header(), schedule)}
 
@@ -227,9 +229,9 @@ def as_view(state: Any, **block: Any) -> StateView:
     """Returns the view for a simulation whose first block has the fields ``block``.
 
     A StateView is returned unchanged. An EVM runs its own block next. For a Layer, ``block`` has
-    fields of the block that runs; others follow from block 0 of chain 1. ``block`` must be empty
-    for a StateView and an EVM, which have their own block. Raises TypeError for an unknown name,
-    and for an EVM with Python hooks or precompiles, which simulations do not call.
+    fields of the block that runs; missing fields follow from block 0 of chain 1. ``block`` must be
+    empty for a StateView and for an EVM, because these have their own block. Raises TypeError for
+    an unknown name, and for an EVM with Python hooks or precompiles, which simulations do not call.
     """
     for name in block:
         if name not in BLOCK_OPTIONS:
@@ -254,5 +256,5 @@ def as_view(state: Any, **block: Any) -> StateView:
 
 
 def spacing_of(view: StateView) -> int:
-    """Return the block time of the view's chain in seconds, at least 1."""
+    """Returns the block time of the view's chain in seconds, at least 1."""
     return max(int(view.config.block_time_ms) // 1000, 1)

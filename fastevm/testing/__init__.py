@@ -1,1 +1,1 @@
-"""Python access to C functions and machines, for tests only."""
+"""Python access to C functions and machines, only for tests."""

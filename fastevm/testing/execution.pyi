@@ -1,4 +1,4 @@
-"""``TransactionRunner``: runs transactions on a layer, in one call or in steps."""
+"""``TransactionRunner``, which runs transactions on a layer, in one call or in steps."""
 
 from typing import Any
 

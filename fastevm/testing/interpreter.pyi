@@ -1,4 +1,6 @@
-"""``BareMachine``: executes messages without a transaction, with every option of the machine."""
+"""``BareMachine``, which executes messages without a transaction, with every option of the
+machine.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Runs lists of calls on a state in which Base's native contracts are enabled.
 
-Use it to compare another implementation with this implementation::
+Use this module to compare another implementation with fastevm::
 
     state = NativeState("denim", timestamp=1_000)
     token = state.call(FACTORY, create_data, sender=creator).output[-20:]
@@ -8,7 +8,7 @@ Use it to compare another implementation with this implementation::
         print(outcome.status, outcome.gas_used, outcome.gas_refunded, outcome.output.hex())
     print(state.storage())
 
-``python -m fastevm.testing.native_calls FILE`` does the same for a JSON file, and prints JSON. The
+``python -m fastevm.testing.native_calls FILE`` runs the calls of a JSON file and prints JSON. The
 object in FILE has ``fork`` ("beryl", "cobalt" or "denim"), ``calls``, and optionally ``chain_id``,
 ``timestamp``, ``storage`` (address -> slot -> value) and ``code`` (address -> code). Each call has
 ``to``, ``data``, and optionally ``sender``, ``value``, ``gas`` (decimal numbers or hex) and
@@ -39,7 +39,10 @@ DEFAULT_GAS = 30_000_000
 
 
 class NativeCall(NamedTuple):
-    """One call. ``to`` and ``sender``: 20 bytes; ``value`` in wei; ``gas`` of the frame."""
+    """One call.
+
+    ``to`` and ``sender``: 20 bytes; ``value`` in wei; ``gas``: the gas of the frame.
+    """
 
     to: bytes
     data: bytes
@@ -50,9 +53,9 @@ class NativeCall(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of a call; ``status`` is "success", "revert" or the reason of a halt.
+    """The outcome of a call. ``status`` is "success", "revert" or the reason of a halt.
 
-    ``gas_used`` is that of the frame before refunds, ``gas_refunded`` the refund counter.
+    ``gas_used`` is the gas of the frame before refunds. ``gas_refunded`` is the refund counter.
     """
 
     status: str
@@ -63,7 +66,7 @@ class Outcome(NamedTuple):
 
 
 class NativeState:
-    """A state with Base's features on, and the contracts that calls have changed.
+    """A state with Base's features enabled, and the contracts that calls have changed.
 
     ``fork``: "beryl", "cobalt", "denim" or a schedule. ``timestamp`` in seconds. ``features``: the
     features to enable.
@@ -83,11 +86,14 @@ class NativeState:
             self.evm.set_storage(ACTIVATION_REGISTRY, feature_slot(feature), 1)
 
     def call(self, to: bytes, data: bytes, **options: Any) -> Outcome:
-        """Runs one call; ``options`` are the other members of ``NativeCall``."""
+        """Runs one call. ``options`` are the other members of ``NativeCall``."""
         return self.run([NativeCall(to, data, **options)])[0]
 
     def run(self, calls: Iterable[NativeCall]) -> list[Outcome]:
-        """Runs calls in order, each on the state after the last. Failed calls change nothing."""
+        """Runs calls in order, each on the state after the previous one.
+
+        Failed calls change nothing.
+        """
         return [self._run(call) for call in calls]
 
     def _run(self, native_call: NativeCall) -> Outcome:
@@ -120,7 +126,7 @@ def feature_slot(feature: str) -> int:
 
 
 def run_file(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Runs the calls of a parsed file; returns the outcomes and the storage as JSON values."""
+    """Runs the calls of a parsed file. Returns the outcomes and the storage as JSON values."""
     options: dict[str, Any] = {
         name: _number(content[name]) for name in ("chain_id", "timestamp") if name in content
     }

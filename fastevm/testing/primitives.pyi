@@ -1,4 +1,4 @@
-"""Python access to C functions of the primitives that have no Python function."""
+"""Python access to those C functions of the primitives that have no Python function."""
 
 from typing import Any, final
 

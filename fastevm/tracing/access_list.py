@@ -35,7 +35,7 @@ Accessed = dict[bytes, set[int]]
 
 
 class AccessListResult(Struct, frozen=True):
-    """The stable access list, the gas used with it, and the error of the call or None."""
+    """The final access list, the gas used with this list, and the error of the call or None."""
 
     access_list: tuple[AccessListEntry, ...]
     gas_used: int
@@ -53,8 +53,8 @@ def create_access_list(
 ) -> AccessListResult:
     """Returns the accounts and slots that ``call`` accesses on ``view`` (EIP-2930).
 
-    Sender, recipient, precompiles and authorities are omitted, unless one of their slots is
-    accessed. ``shows_base_fee``: see `fastevm.simulate.calls.call`. Raises TracingError, with
+    Omits sender, recipient, precompiles and authorities, unless the call accesses one of their
+    slots. ``shows_base_fee``: see `fastevm.simulate.calls.call`. Raises TracingError, with
     go-ethereum's message, for an invalid call.
     """
     return resolved(
@@ -110,7 +110,7 @@ def _entries(accessed: Accessed) -> tuple[AccessListEntry, ...]:
 
 
 def _prepared(runner: TracedRunner, attempt: Attempt, gas: int, accessed: Accessed) -> Transaction:
-    """Opens the runner and returns the transaction with the list so far."""
+    """Opens the runner and returns the transaction with the access list so far."""
     runner.open(attempt.view, environment=attempt.environment)
     runner.override(attempt.plan)
     request = replace(attempt.request, access_list=_entries(accessed))
@@ -128,7 +128,10 @@ def _run(runner: TracedRunner, transaction: Transaction, observer: AccessObserve
 
 
 def _left_out(attempt: Attempt, transaction: Transaction) -> set[bytes]:
-    """Returns the omitted addresses, which are warm without a list: see `create_access_list`."""
+    """Returns the omitted addresses, which are warm without an access list.
+
+    See `create_access_list`.
+    """
     precompiles = attempt.schedule.precompiles.values()
     addresses = {number.to_bytes(20, "big") for number in precompiles}
     if attempt.schedule.parameters["arbos_version"]:
@@ -152,7 +155,7 @@ def _created_address(creator: bytes, nonce: int) -> bytes:
 
 
 def _joined(accessed: Accessed, observer: AccessObserver, left_out: set[bytes]) -> Accessed:
-    """Returns the list extended by the accesses of the last execution."""
+    """Returns the access list, extended by the accesses of the last execution."""
     found = {address: set(slots) for address, slots in accessed.items()}
     for address in observer.accounts - left_out:
         found.setdefault(address, set())

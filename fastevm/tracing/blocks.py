@@ -1,4 +1,7 @@
-"""Traces transactions of a block. Shared code of all traces: limits, runner, result."""
+"""Traces transactions of a block.
+
+Contains the common code of all traces: limits, runner, result.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +43,7 @@ def trace_block(
 
     ``view`` is the state before the block, with the block's own header and rules. A ``block_hash``
     of 32 zero bytes means that the block has no hash yet. With a ``spool``, long struct logs are
-    written to it, and the trace contains ``SpooledText``. Raises TracingError for an unknown
+    written to the spool, and the trace contains ``SpooledText``. Raises TracingError for an unknown
     tracer, an exceeded limit, or a transaction that is invalid in the block.
     """
 
@@ -67,7 +70,7 @@ def trace_transaction(
     *,
     spool: Spool | None = None,
 ) -> Any:
-    """Returns a trace of transaction ``index`` of a block; see ``trace_block``."""
+    """Returns a trace of transaction ``index`` of a block. See ``trace_block``."""
 
     def run(request: TraceRequest, spool: Spool | None) -> Any:
         runner, budget = TracedRunner(), Budget([request], spool)
@@ -86,10 +89,11 @@ def on_known_state(
     spool: Spool | None,
     calls: Iterable[Mapping[str, Any]] = (),
 ) -> T:
-    """Returns ``run(request, spool)`` after fetching the values of a remote state that it reads.
+    """Returns ``run(request, spool)`` after fetching the values of a remote state that ``run``
+    reads.
 
-    Executions that find these values may repeat, so they use ``CALLS_ONLY`` as request and no
-    spool.
+    The executions that find these values may be repeated, so they get ``CALLS_ONLY`` as request and
+    no spool.
     """
     if view.layer.remote_state is not None:
         resolved(view.layer, lambda: run(CALLS_ONLY, None), calls)
@@ -97,7 +101,7 @@ def on_known_state(
 
 
 class Budget:
-    """The remaining time, gas and bytes of a request, and its spool."""
+    """The remaining time, gas and bytes of a request, and the request's spool."""
 
     def __init__(
         self,
@@ -129,7 +133,7 @@ class Budget:
                 )
 
     def seconds(self) -> float:
-        """Returns the remaining seconds. Raises TracingError if there are none."""
+        """Returns the remaining seconds. Raises TracingError if no time is left."""
         left = self.ends - time.monotonic()
         if left <= 0:
             raise TracingError("execution timeout")
@@ -144,7 +148,7 @@ def _position(view: StateView, transaction: Transaction, index: int) -> TracePos
 def replay(
     runner: TracedRunner, view: StateView, transactions: Sequence[Transaction], budget: Budget
 ) -> None:
-    """Executes the first transactions of a block untraced."""
+    """Executes the first transactions of a block without tracing them."""
     runner.open(view)
     with time_limit(runner, budget.seconds()):
         runner.begin()

@@ -64,9 +64,9 @@ def trace_call(
 ) -> Any:
     """Returns a trace of a call on ``view``; see `fastevm.simulate.calls.call` for its arguments.
 
-    ``view`` may also be an EVM, with its own block, or a state. ``request``: default is the call
-    tree. ``before``: transactions executed first; ``view`` is then the state before their block.
-    ``spool``: see ``trace_block``.
+    ``view`` may also be an EVM, with its own block, or a state. ``request``: the default is the
+    call tree. ``before``: transactions to execute before the call; ``view`` is then the state
+    before their block. ``spool``: see ``trace_block``.
     """
     (trace,) = trace_calls(
         view if isinstance(view, StateView) else view_of(view),
@@ -81,7 +81,10 @@ def trace_call(
 
 
 def state_inside(view: StateView, transactions: Sequence[Transaction]) -> Layer:
-    """Returns the state after the first transactions of a block; ``view``: the state before it."""
+    """Returns the state after the first transactions of a block.
+
+    ``view``: the state before the block.
+    """
 
     def run(_: TraceRequest | None, spool: Spool | None) -> Layer:
         return _base(view, transactions, Budget([CALLS_ONLY], spool)).snapshot()
@@ -105,11 +108,11 @@ def trace_calls(
     """Returns a trace of each call; each call runs on the state after the previous one.
 
     Calls: see ``trace_call``; a raw transaction must be valid. ``state_overrides`` are applied
-    once, before the first call. ``gas_budget`` and ``timeout`` (seconds) are for all calls
-    together. ``shows_base_fee``: see `fastevm.simulate.calls.call`. ``output_cap``: bytes of output
-    that the outcomes of an `OutcomeTracer` may have together; None: no limit. Raises TracingError
-    for a call that cannot run and beyond a budget, TransactionDecodeError for invalid bytes; then
-    there are no traces.
+    once, before the first call. ``gas_budget`` and ``timeout`` (seconds) apply to all calls
+    together. ``shows_base_fee``: see `fastevm.simulate.calls.call`. ``output_cap``: maximum size in
+    bytes of the outputs of all outcomes of an `OutcomeTracer` together; None: no limit. Raises
+    TracingError if a call cannot run or a budget is exceeded, and TransactionDecodeError for
+    invalid bytes. No traces are returned in these cases.
     """
 
     def run(forced: TraceRequest | None, spool: Spool | None) -> list[Any]:

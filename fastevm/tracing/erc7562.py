@@ -1,4 +1,4 @@
-"""erc7562Tracer: data about the validation of a user operation, which bundlers check (ERC-7562)."""
+"""erc7562Tracer: traces the validation of a user operation, which bundlers check (ERC-7562)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -28,7 +28,7 @@ UNIMPORTANT: Final = frozenset(
 
 
 class Erc7562Tracer:
-    """Returns the call tree with the accesses of each frame. The result is kept in memory."""
+    """Returns the call tree with the accesses of each frame. Keeps the result in memory."""
 
     needs_states = False
 
@@ -63,7 +63,7 @@ class Erc7562Tracer:
 
 
 def _ignored(config: Mapping[str, Any]) -> frozenset[int]:
-    """Returns the opcodes that are not counted; by default those without a rule."""
+    """Returns the opcodes that are not counted. By default these are the opcodes without a rule."""
     given = config.get("ignoredOpcodes")
     if given is None:
         return UNIMPORTANT
@@ -121,7 +121,7 @@ def _by_slot(counts: Mapping[int, int]) -> dict[str, int]:
 
 
 def _nested(depths: Sequence[int], members: Sequence[Json]) -> Iterator[bytes]:
-    """Yields the frames as nested JSON objects; they nest deeper than an encoder allows."""
+    """Yields the frames as nested JSON objects, because they nest deeper than an encoder allows."""
     for index, (depth, own) in enumerate(zip(depths, members, strict=True)):
         if index:
             before = depths[index - 1]

@@ -1,7 +1,7 @@
 """Traces of ``EVM.call``, ``create``, ``transact`` and ``deploy`` as ``result.trace``.
 
 ``trace`` is one of `NAMES` or a tracer of ``debug_traceTransaction``. A sequence of names, or a
-mapping from names to options, gives a dict by name. Values are those of the tracer's JSON form.
+mapping from names to options, gives a dict by name. Values have the tracer's JSON form.
 """
 
 from __future__ import annotations
@@ -132,7 +132,10 @@ class Wanted:
         self._is_new = True
 
     def renew(self) -> Observer:
-        """Returns the observer of fresh tracers; for the first run, those already created."""
+        """Returns the observer of fresh tracers.
+
+        The first run uses the tracers that exist already.
+        """
         if not self._is_new:
             self._create()
         self._is_new = False
@@ -146,7 +149,7 @@ class Wanted:
         }
 
     def result(self, finish: Callable[[], Finished]) -> Any:
-        """Returns the trace, or traces by name. Calls ``finish`` only if a tracer needs it."""
+        """Returns the trace, or the traces by name. Calls ``finish`` only if a tracer needs it."""
         found: Json = {}
         finished = None
         for name, each in self.tracers.items():
@@ -165,7 +168,7 @@ def run_traced(
     args: tuple[Any, ...],
     options: Json,
 ) -> ExecutionResult:
-    """Returns ``run(evm, *args, **options)`` with its trace, see the module."""
+    """Returns ``run(evm, *args, **options)`` with its trace. See the module."""
     wanted = Wanted(trace)
     before, transient = evm.state, evm.transient_storage
     forgets = run not in (EVM.transact, EVM.execute) and not options.get("commit")
@@ -249,7 +252,7 @@ def _outcome(result: ExecutionResult) -> CallOutcome:
 
 
 def _values(found: Any) -> Any:
-    """Decodes JSON text that is a tracer's whole value or a member of it."""
+    """Decodes JSON text that is a tracer's whole value or a member of that value."""
     if isinstance(found, dict):
         return {name: _decoded(item) for name, item in found.items()}
     return _decoded(found)

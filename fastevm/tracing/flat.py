@@ -1,7 +1,7 @@
 """Frames of a transaction as a flat list: go-ethereum's flatCallTracer, and Parity's format.
 
-Both contain the same frames. Calls and static calls to precompiles are omitted, as in go-ethereum,
-Erigon and reth, unless they are requested.
+Both formats contain the same frames. As in go-ethereum, Erigon and reth, calls and static calls to
+precompiles are omitted unless the caller requests them.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -36,7 +36,7 @@ PARITY_PREFIXES: Final = {
 
 
 class TracePosition(Struct, frozen=True):
-    """The position of a traced transaction; None and zeros for a call."""
+    """The position of a traced transaction. A call has None and zeros."""
 
     block_hash: bytes | None = None
     block_number: int = 0
@@ -54,7 +54,7 @@ class TracePosition(Struct, frozen=True):
 
 
 class FlatFrame(NamedTuple):
-    """A visible frame, its trace address, and the number of its visible child frames."""
+    """A visible frame, its trace address, and the number of its visible children."""
 
     frame: CallFrame
     address: tuple[int, ...]
@@ -62,7 +62,7 @@ class FlatFrame(NamedTuple):
 
 
 def parity_error(error: str) -> str:
-    """Returns Parity's text for a halt, or the same text if Parity has none."""
+    """Returns Parity's text for a halt, or the text itself if Parity has none."""
     found = PARITY_ERRORS.get(error)
     if found is not None:
         return found
@@ -112,7 +112,7 @@ def action_json(frame: CallFrame) -> tuple[str, Json]:
 
 
 def result_json(frame: CallFrame) -> Json | None:
-    """Returns the ``result`` of a frame; None after a halt or a self-destruction."""
+    """Returns the ``result`` of a frame, or None after a halt or a self-destruction."""
     if frame.kind == DESTRUCTION or (frame.error is not None and not frame.reverted):
         return None
     used, output = quantity(frame.gas_used), hex_bytes(frame.output)

@@ -1,4 +1,4 @@
-"""Tracers whose results are built from frames: flatCallTracer, 4byteTracer, frame values."""
+"""Tracers that build their results from frames: flatCallTracer, 4byteTracer, frame values."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,9 @@ SELECTOR_SIZE: Final = 4
 
 
 class FlatTrace(NamedTuple):
-    """The frames of a transaction that Parity's format contains, and the transaction's position."""
+    """The frames that Parity's format contains for a transaction, and the transaction's
+    position.
+    """
 
     position: TracePosition
     entries: list[FlatFrame]

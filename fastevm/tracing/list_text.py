@@ -1,4 +1,4 @@
-"""Writes JSON arrays, to a spool if they become long."""
+"""Writes JSON arrays. Long arrays go to a spool."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,7 +10,10 @@ PIECE: Final = 1 << 16  # bytes of text per write to a spool
 
 
 def list_text(items: Iterable[bytes], spool: Spool | None) -> bytes | SpooledText:
-    """Returns a JSON array of texts, in the spool if long. Raises TracingError if too long."""
+    """Returns a JSON array of texts, in the spool if it is long.
+
+    Raises TracingError if too long.
+    """
     writer = ListWriter(spool)
     for item in items:
         writer.add(item)
@@ -27,7 +30,10 @@ class ListWriter:
         self._separator = b"["
 
     def add(self, item: bytes) -> None:
-        """Adds an item's text. Raises TracingError if the spool is full or the array too long."""
+        """Adds the text of an item.
+
+        Raises TracingError if the spool is full or the array too long.
+        """
         if self.size + self._waiting_size + len(item) > TRACE_BYTES_LIMIT:
             raise TracingError(f"tracing failed: trace exceeds {TRACE_BYTES_LIMIT} bytes")
         self._waiting.append(self._separator + item)

@@ -7,4 +7,7 @@ class OpcodeCounter(Observer):
 
     def __init__(self) -> None: ...
     def counts(self) -> dict[str, int]:
-        """Returns mnemonic -> executions; an undefined opcode is named by its byte (``0x0c``)."""
+        """Returns the number of executions by mnemonic.
+
+        The name of an undefined opcode is its byte (``0x0c``).
+        """

@@ -25,7 +25,7 @@ SAME: Final = "="
 
 
 class ReplayTracer:
-    """Traces the requested types of ``TYPES``; the other members are empty or null."""
+    """Traces the requested types of ``TYPES``. The other members are empty or null."""
 
     def __init__(self, types: Collection[str], budget: int, spool: Spool | None) -> None:
         self.spool = spool

@@ -27,7 +27,7 @@ class PrestateOptions(Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(Struct, frozen=True):
-    """An account before or after the transaction; zero values if it does not exist."""
+    """An account before or after the transaction. All values are zero if it does not exist."""
 
     balance: int
     nonce: int
@@ -46,8 +46,8 @@ def accessed_slots(
     """Returns the accessed slots of each accessed account.
 
     ``always``: accounts that every transaction accesses. If such an account is delegated before the
-    transaction, the result includes its delegate; likewise for called accounts, by their code in
-    either state.
+    transaction, the result includes its delegate. It also includes the delegates of called
+    accounts, by their code in either state.
     """
     always = set(always)
     accounts = {*always, *observer.callees, *observer.accounts, *observer.created, *observer.slots}
@@ -62,7 +62,9 @@ def accessed_slots(
 def prestate_json(
     accessed: Mapping[bytes, set[int]], before: Layer, after: Layer, options: PrestateOptions
 ) -> Json:
-    """Returns the prestateTracer result: accounts by address, or ``pre`` and ``post`` of a diff."""
+    """Returns the result of prestateTracer: accounts by address, or ``pre`` and ``post`` of a
+    diff.
+    """
     pre = {address: _snapshot(before, address, slots) for address, slots in accessed.items()}
     if options.diff:
         return _difference(pre, after, options)
@@ -118,7 +120,7 @@ def _difference(pre: Mapping[bytes, Snapshot], after: Layer, options: PrestateOp
 
 
 def _changes(old: Snapshot, new: Snapshot, changed: set[int], options: PrestateOptions) -> Json:
-    """Returns the changed fields with their new values; omits slots that became zero."""
+    """Returns the changed fields with their new values. Omits slots that became zero."""
     fields: Json = {}
     if new.balance != old.balance:
         fields["balance"] = quantity(new.balance)

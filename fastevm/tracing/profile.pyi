@@ -5,10 +5,11 @@ from fastevm.tracing.observer import Observer
 class Profile(Observer):
     def __init__(self) -> None: ...
     def pcs(self, creates: bool) -> dict[bytes, list[int]]:
-        """Returns address -> executed pcs. ``creates``: of init code, else of code."""
+        """Returns the executed pcs by address. ``creates``: those of init code, else of code."""
     def gas_by_pc(self, creates: bool) -> dict[bytes, dict[int, dict[str, int]]]:
-        """Returns address -> executed pc -> ``count`` of executions and their ``gas``."""
+        """Returns ``count`` and ``gas`` of each executed pc, by address and pc."""
     def calls(self) -> dict[tuple[bytes, bytes | None], tuple[int, int, int]]:
-        """Returns (address, selector) -> (calls, gas, gas without callees). Selector None:
-        creation.
+        """Returns calls, gas, and gas without callees, by (address, selector).
+
+        The selector of a creation is None.
         """

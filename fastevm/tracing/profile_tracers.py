@@ -1,4 +1,4 @@
-"""Tracers based on a profile: gas by pc and by function, executed pcs, branches."""
+"""Tracers that use a profile: gas by pc and by function, executed pcs, branches."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ EDGE_TRACER: Final = "edgeTracer"
 
 
 class ProfileTracer:
-    """Base class of profile tracers, whose results do not depend on the finished transaction.
+    """Base class of profile tracers. Their results do not depend on the finished transaction.
 
-    Raises TracingError for options: profile tracers have none.
+    Raises TracingError if options are given, because profile tracers have none.
     """
 
     needs_states = False
@@ -37,7 +37,7 @@ class ProfileTracer:
 
 
 class GasTracer(ProfileTracer):
-    """Gas by pc and by function; the pc of a call does not include the callee's gas."""
+    """Measures gas by pc and by function. The gas at the pc of a call excludes the callee's gas."""
 
     def result(self, finished: Finished | None = None) -> Json:
         functions = [
@@ -69,7 +69,7 @@ class CoverageTracer(ProfileTracer):
 
 
 class EdgeTracer(ProfileTracer):
-    """The branches taken: pairs of the pc of a JUMP or JUMPI and the pc after it."""
+    """Reports the branches taken: pairs of the pc of a JUMP or JUMPI and the pc after it."""
 
     profile = EdgeProfile
     observer: EdgeProfile

@@ -1,4 +1,4 @@
-"""Finds the slot that holds the result of a call, by changing the slots that the call reads."""
+"""Finds the slot that holds the result of a call by changing the slots that the call reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ PROBE: Final = int.from_bytes(bytes(range(1, WORD_BYTES + 1)), "little")
 
 
 class SlotField(Struct, frozen=True):
-    """A number in a slot: the contract's 20-byte address, the slot, and the bits in the word."""
+    """A number in a slot: the contract's 20-byte address, the slot, and the bits within the
+    word.
+    """
 
     address: bytes
     slot: int
@@ -36,7 +38,10 @@ class SlotField(Struct, frozen=True):
     width: int
 
     def written(self, word: int, value: int) -> int:
-        """Returns the word with ``value`` in this field. Raises ValueError if it does not fit."""
+        """Returns the word with ``value`` in this field.
+
+        Raises ValueError if ``value`` does not fit.
+        """
         if value >> self.width:
             raise ValueError(f"{value} does not fit into the {self.width} bits of the slot")
         mask = ((1 << self.width) - 1) << self.shift
@@ -52,8 +57,8 @@ def find_slot(
 ) -> SlotField | None:
     """Returns the field that holds the number returned by a call, in whole bytes, or None.
 
-    It may belong to any contract that the call reaches (a proxy, a separate store). A computed
-    number, such as a share of a total, cannot be found. Raises TracingError like
+    The field may belong to any contract that the call reaches, such as a proxy or a separate store.
+    A computed number, such as a share of a total, cannot be found. Raises TracingError like
     `create_access_list`.
     """
     listed = create_access_list(view, request, gas_cap=gas_cap, timeout=timeout)
@@ -69,7 +74,7 @@ def find_slot(
 def _returned(
     view: StateView, request: CallRequest, address: bytes, slot: int, gas_cap: int, timeout: float
 ) -> int | None:
-    """Returns the result of the call if the slot holds the probe; None if the call fails."""
+    """Returns the result of the call if the slot holds the probe, or None if the call fails."""
     overrides = {address: AccountOverride(state_diff={slot: PROBE})}
     try:
         result = call(view, request, state_overrides=overrides, gas_cap=gas_cap, timeout=timeout)

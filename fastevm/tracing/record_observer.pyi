@@ -10,8 +10,8 @@ READ_AT_ONCE: Final[int]
 class RecordObserver(Observer):
     """Keeps frames and, with ``steps``, every step with its whole stack.
 
-    ``memory``: whether steps include the memory before the op. ``budget``: bytes of records after
-    which the execution ends.
+    ``memory``: whether steps include the memory before the op. ``budget``: maximum size of the
+    records in bytes; the execution ends beyond it.
     """
 
     def __init__(self, *, steps: bool, memory: bool, budget: int) -> None: ...

@@ -20,7 +20,7 @@ class SpoolQuota:
         self._lock = Lock()
 
     def reserve(self, size: int) -> None:
-        """Reserves bytes. Raises TracingError if there are not enough."""
+        """Reserves bytes. Raises TracingError if the quota does not have enough."""
         with self._lock:
             if self.used + size > self.limit:
                 raise TracingError(
@@ -36,7 +36,9 @@ class SpoolQuota:
 
 
 class Spool:
-    """The file of one request. Deleting the object releases the disk space and ``quota``.
+    """The file of one request.
+
+    Deleting the object releases the disk space and the bytes of ``quota``.
 
     One thread may write; any thread may read what is already written. The first write creates the
     file.
@@ -50,13 +52,13 @@ class Spool:
         weakref.finalize(self, quota.release, self._taken)
 
     def fits_in_memory(self, size: int) -> bool:
-        """Returns whether ``size`` more bytes may stay in memory, and counts them if so."""
+        """Returns whether ``size`` more bytes may stay in memory. If so, counts them."""
         fits = self._in_memory + size <= IN_MEMORY
         self._in_memory += size if fits else 0
         return fits
 
     def append(self, data: bytes) -> int:
-        """Appends bytes; returns their position. Raises TracingError if budget or disk is full."""
+        """Appends bytes. Returns their position. Raises TracingError if budget or disk is full."""
         self.quota.reserve(len(data))
         self._taken.append(len(data))
         start = self.size
@@ -94,5 +96,5 @@ class SpooledText(NamedTuple):
     size: int
 
     def read(self, start: int, size: int) -> bytes:
-        """Returns a part of the text; ``start`` is relative to its beginning."""
+        """Returns a part of the text. ``start`` is relative to the beginning of the text."""
         return self.spool.read(self.start + start, size)

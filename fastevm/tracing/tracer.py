@@ -1,4 +1,4 @@
-"""The tracer protocol, the finished transaction it receives, and readers of its options."""
+"""The tracer protocol, the finished transaction that a tracer receives, and readers of options."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -18,10 +18,10 @@ SCHEDULES: Final = 16  # cached sets of precompiles
 
 
 class Finished(Struct, frozen=True, kw_only=True):
-    """A transaction after its traced execution; both states only if the tracer needs them.
+    """A transaction after its traced execution. Has both states only if the tracer needs them.
 
-    ``precompiles``: addresses under the rules of the block. ``number``: of the block, also for a
-    call. ``position``: of the transaction; None for a call.
+    ``precompiles``: addresses under the rules of the block. ``number``: the number of the block,
+    also for a call. ``position``: the position of the transaction; None for a call.
     """
 
     transaction: Transaction
@@ -35,7 +35,7 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 
 class OutcomeTracer:
-    """Returns the `Finished` object, which is not a JSON value. ``states``: with both states."""
+    """Returns the `Finished` object, which is not a JSON value. ``states``: include both states."""
 
     def __init__(self, budget: int, _: Any = None, *, states: bool = False) -> None:
         self.observer, self.needs_states = Observer(), states
@@ -51,7 +51,7 @@ def precompiles_of(schedule: ForkSchedule) -> frozenset[bytes]:
 
 
 class Tracer(Protocol):
-    """Traces one transaction; ``result`` is a JSON value, raw JSON or ``SpooledText``."""
+    """Traces one transaction. ``result`` is a JSON value, raw JSON or ``SpooledText``."""
 
     @property
     def observer(self) -> Observer: ...
@@ -72,7 +72,7 @@ def always_accessed(finished: Finished) -> Iterable[bytes]:
 
 
 def flag(config: Mapping[str, Any], name: str, struct: str) -> bool:
-    """Reads a boolean option; missing and null are false."""
+    """Reads a boolean option. Missing and null mean false."""
     value = config.get(name)
     if value is None or isinstance(value, bool):
         return bool(value)

@@ -34,7 +34,7 @@ SHOWN_NAME: Final = 64  # characters of a caller's name that an error repeats
 
 
 class StructLogTracer:
-    """Returns struct logs of every step; the default tracer."""
+    """Returns struct logs of every step. This is the default tracer."""
 
     needs_states = False
 
@@ -109,7 +109,7 @@ class NoopTracer:
 
 
 class MuxTracer:
-    """Runs several tracers in one execution; the configuration maps names to configurations."""
+    """Runs several tracers in one execution. The configuration maps names to configurations."""
 
     def __init__(self, config: Mapping[str, Any], budget: int, spool: Spool | None) -> None:
         if len(config) > MUX_LIMIT:
@@ -148,7 +148,7 @@ TRACER_NAMES: Final = tuple(_TRACERS)
 
 
 def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -> Tracer:
-    """Returns a tracer for one transaction; ``budget``: bytes that it may store.
+    """Returns a tracer for one transaction. ``budget``: bytes that the tracer may store.
 
     Raises TracingError for an unknown name, with a suggestion, and for an option of a wrong type.
     """

@@ -22,13 +22,13 @@ _SECONDS: Final[Mapping[str, float]] = {
 
 
 class TracingError(FastevmError):
-    """Tracing failed: unknown tracer or option, exceeded limit, or invalid transaction."""
+    """Tracing failed because of an unknown tracer or option, a limit, or an invalid transaction."""
 
 
 class StepOptions(Struct, frozen=True, kw_only=True):
-    """The optional members of a struct log step, besides pc, op, gas, cost and depth.
+    """The optional members of a step in struct logs, besides pc, op, gas, cost and depth.
 
-    ``limit``: bytes of rendered steps, after which steps are dropped; 0 keeps all.
+    ``limit``: maximum size of the rendered steps in bytes; later steps are dropped; 0 keeps all.
     """
 
     memory: bool = False
@@ -41,8 +41,8 @@ class StepOptions(Struct, frozen=True, kw_only=True):
 class TraceRequest(Struct, frozen=True, kw_only=True):
     """The tracer (None: struct logs), its configuration, and a time limit.
 
-    ``make(budget, spool)`` creates the tracer, for callers that need Python values: ``budget`` is
-    the bytes that it may store, ``spool`` the file for long text.
+    ``make(budget, spool)`` creates the tracer, for callers that need Python values. ``budget`` is
+    the number of bytes that the tracer may store, ``spool`` the file for long text.
     """
 
     tracer: str | None = None

@@ -17,4 +17,4 @@ def watched(
     args: Sequence[Any],
     options: Mapping[str, Any],
 ) -> Any:
-    """Returns ``run(*args, **options)``: runs ``evm`` while ``make()`` and hooks observe it."""
+    """Returns ``run(*args, **options)``, in which ``make()`` and hooks observe the ``evm``."""

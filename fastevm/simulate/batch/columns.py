@@ -29,15 +29,16 @@ def numpy() -> ModuleType | None:
 class Columns(Struct, frozen=True, kw_only=True):
     """The results of the calls of consecutive bundles.
 
-    ``first``: index of the first bundle among all. ``calls``: index of the first call of each
-    bundle, and the total at the end (bundles + 1 items). ``status``: 1 success, 2 revert, 3 halt.
-    ``gas_used``, ``max_used_gas``: gas as int64. ``offsets``: start of each call's output in
-    ``output``, and the total size at the end (calls + 1 items). ``errors``: index of a refused
-    bundle -> its exception. With balances, one row for each account whose balance a bundle changed:
-    ``balance_bundle``: index of the bundle; ``balance_address``: 20 bytes; ``balance_change``: wei
-    as 32 bytes, two's complement, big-endian (rows of bytes in NumPy, else concatenated). One row
-    for each log: ``log_call``: index of its call among all calls of these columns;
-    ``log_address``: 20 bytes; ``log_topics``, ``log_data``: as in the log.
+    ``first``: index of the first bundle among all bundles of the batch. ``calls``: index of the
+    first call of each bundle, and the total at the end (bundles + 1 items). ``status``: 1 success,
+    2 revert, 3 halt. ``gas_used``, ``max_used_gas``: gas as int64. ``offsets``: start of each
+    call's output in ``output``, and the total size at the end (calls + 1 items). ``errors``: index
+    of a refused bundle -> its exception. With ``balances``, there is one row for each account whose
+    balance a bundle changed: ``balance_bundle``: index of the bundle; ``balance_address``: 20
+    bytes; ``balance_change``: wei as 32 bytes, two's complement, big-endian (rows of bytes in
+    NumPy, else concatenated). There is one row for each log: ``log_call``: index of its call among
+    all calls of these columns; ``log_address``: 20 bytes; ``log_topics``, ``log_data``: as in the
+    log.
     """
 
     first: int
@@ -57,16 +58,16 @@ class Columns(Struct, frozen=True, kw_only=True):
     log_data: list[bytes]
 
     def output_of(self, call: int) -> bytes:
-        """Return the output of a call, by index over all calls of these columns."""
+        """Returns the output of a call, by index over all calls of these columns."""
         return self.output[int(self.offsets[call]) : int(self.offsets[call + 1])]
 
     def __len__(self) -> int:
-        """The number of bundles; `status` has one item for each call."""
+        """Returns the number of bundles. `status` has one item for each call."""
         return len(self.calls) - 1
 
     @property
     def logs(self) -> list[Log]:
-        """Return the logs of all calls in order; ``log_call`` has the indices of their calls."""
+        """Returns the logs of all calls in order. ``log_call`` has the indices of their calls."""
         addresses = bytes(self.log_address)
         found = zip(self.log_topics, self.log_data, strict=True)
         return [
@@ -75,11 +76,11 @@ class Columns(Struct, frozen=True, kw_only=True):
         ]
 
     def rows(self) -> dict[str, list[Any]]:
-        """Return columns with one row per call, for `pandas.DataFrame` and `polars.DataFrame`.
+        """Returns columns with one row per call, for `pandas.DataFrame` and `polars.DataFrame`.
 
-        ``bundle``: index of its bundle; ``call``: index in the bundle; ``status``, ``gas_used``,
-        ``max_used_gas``: as in this class; ``output``: bytes. A refused bundle has one more row,
-        with status 0 and no gas, after the calls before the error.
+        ``bundle``: index of the call's bundle; ``call``: index in the bundle; ``status``,
+        ``gas_used``, ``max_used_gas``: as in this class; ``output``: bytes. A refused bundle has
+        one more row, with status 0 and no gas, after the calls before the error.
         """
         found: list[tuple[int, int, int, int, int, bytes]] = []
         ends = [int(end) for end in self.offsets]
@@ -95,7 +96,7 @@ class Columns(Struct, frozen=True, kw_only=True):
         return {name: list(values) for name, values in zip(ROW, columns, strict=True)}
 
     def table(self) -> ArrowTable:
-        """Return the rows as an Arrow table, which needs no Python object per value."""
+        """Returns the rows as an Arrow table, without a Python object for each value."""
         if self.errors:
             return self._table_of_rows()
         bounds = [int(bound) for bound in self.calls]
@@ -126,7 +127,7 @@ class Columns(Struct, frozen=True, kw_only=True):
         return ArrowTable(columns, len(rows["bundle"]))
 
     def balances(self) -> ArrowTable:
-        """Return changed balances: ``bundle``, ``address``, ``change`` in wei (32 bytes)."""
+        """Returns changed balances: ``bundle``, ``address``, ``change`` in wei (32 bytes)."""
         columns = [
             ("bundle", "l", (_packed(self.balance_bundle, "q"),)),
             ("address", "w:20", (bytes(self.balance_address),)),
@@ -135,11 +136,11 @@ class Columns(Struct, frozen=True, kw_only=True):
         return ArrowTable(columns, len(self.balance_bundle))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        """Support `pyarrow.table`, `polars.DataFrame`, `pandas` since 3 and DuckDB."""
+        """Supports `pyarrow.table`, `polars.DataFrame`, `pandas` since 3 and DuckDB."""
         return self.table().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        """Return an HTML table for notebooks, one row per call."""
+        """Returns an HTML table for notebooks, with one row per call."""
         rows = self.rows()
         title = f"{len(self):,} bundles of {len(self.status):,} calls"
         return html_table(title, tuple(rows), zip(*rows.values(), strict=True))
@@ -154,7 +155,7 @@ class Columns(Struct, frozen=True, kw_only=True):
 
 
 def columns_of(results: Results) -> Columns:
-    """Return the columns of results."""
+    """Returns the columns of results."""
     packed = results.columns()
     bundles, addresses, changes = results.balances()
     log_calls, logs = results.logs()
@@ -178,7 +179,7 @@ def columns_of(results: Results) -> Columns:
 
 
 def _packed(values: Any, typecode: str) -> bytes:
-    """Return numbers as contiguous bytes."""
+    """Returns numbers as contiguous bytes."""
     found = numpy()
     if found is not None and isinstance(values, found.ndarray):
         return bytes(values.astype(typecode, copy=False).tobytes())
@@ -192,7 +193,7 @@ def _numbers(values: "array[int]") -> Any:
 
 
 def _signed(values: "array[int]") -> Any:
-    """Return gas as int64, since differences may be negative; the engine's limit is 63 bits."""
+    """Returns gas as int64, because differences may be negative. The engine's limit is 63 bits."""
     return _numbers(array("q", values.tobytes()))
 
 

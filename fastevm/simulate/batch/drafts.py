@@ -1,4 +1,4 @@
-"""The draft header of the block in which bundles run."""
+"""Drafts the header of the block in which bundles run."""
 
 from typing import Any
 
@@ -17,9 +17,10 @@ def draft_of(
     *,
     validation: bool,
 ) -> Header:
-    """Return the draft header of a child of ``parent``: overrides, inherited fields, then rules.
+    """Returns the draft header of a child of ``parent``.
 
-    ``timestamp`` in seconds. Without ``validation`` the base fee is 0 unless it is overridden.
+    Each field comes from the overrides, or is inherited, or follows from the rules. ``timestamp``
+    is in seconds. Without ``validation`` the base fee is 0 unless it is overridden.
     """
     chosen: dict[str, Any] = {
         "coinbase": parent.coinbase if overrides.fee_recipient is None else overrides.fee_recipient,

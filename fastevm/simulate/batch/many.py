@@ -35,13 +35,15 @@ T = TypeVar("T")
 
 
 class Simulations(Generic[T]):
-    """The results of a batch in progress: iterate with ``for`` or ``async for``, or await.
+    """The results of a batch in progress.
 
-    The first results come while later payloads are not read yet. A chunk has 16 bundles at first,
-    then as many as run in 5 ms, at most 1,024, or ``chunk_size``. At most four chunks for each
-    thread wait for the consumer. Under ``async for`` payloads are read and bundles run in other
-    threads, so the event loop continues. ``await`` returns a list of all results. ``close``,
-    leaving the iteration, and cancelling a task that awaits the results stop the remaining bundles.
+    Iterate with ``for`` or ``async for``, or await the object.
+
+    The first results arrive before later payloads are read. A chunk has 16 bundles at first, then
+    as many as run in 5 ms, at most 1,024, or ``chunk_size``. At most four chunks for each thread
+    wait for the consumer. Under ``async for``, other threads read the payloads and run the bundles,
+    so the event loop continues. ``await`` returns a list of all results. ``close``, leaving the
+    iteration, and cancelling a task that awaits the results stop the remaining bundles.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class Simulations(Generic[T]):
             self._cancel()
 
     def close(self) -> None:
-        """Stop the remaining bundles. There are no further results."""
+        """Stops the remaining bundles. There are no further results."""
         self._cancel()
         self._flow.close()
         self._chunks.close()
@@ -91,10 +93,11 @@ class Simulations(Generic[T]):
 def items_of(
     chunks: Generator[Results, None, None], items: Callable[[Results], list[T]]
 ) -> Generator[T, None, None]:
-    """Yield the items of all chunks. Closing this generator closes the chunks.
+    """Yields the items of all chunks. Closing this generator closes the chunks.
 
-    A method of `Simulations` would keep its object alive in a reference cycle. The garbage
-    collector would then close the chunks at any time and on any thread.
+    This function is not a method of `Simulations`, because a method would keep its object alive in
+    a reference cycle. The garbage collector would then close the chunks at any time and on any
+    thread.
     """
     try:
         for results in chunks:
@@ -104,7 +107,7 @@ def items_of(
 
 
 class Slicer:
-    """Splits payloads into chunks of about equal time; stops if the batch is cancelled."""
+    """Splits payloads into chunks of about equal time. Stops if the batch is cancelled."""
 
     def __init__(
         self, base_block: BaseBlock, payloads: Iterable[Any], *, fixed: int | None, share: int
@@ -123,16 +126,16 @@ class Slicer:
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether the batch was cancelled. Raises RuntimeError in a forked child.
+        """Returns whether the batch was cancelled. Raises RuntimeError in a forked child.
 
-        A child does not have the threads that run the bundles, so it would wait forever.
+        A child process does not have the threads that run the bundles, so it would wait forever.
         """
         if os.getpid() != self._process:
             raise RuntimeError("only the process that began a batch can read its results")
         return self._base_block.is_cancelled
 
     def take(self) -> tuple[int, list[Any]] | None:
-        """Return index and payloads of the next chunk; None at the end."""
+        """Returns the index and the payloads of the next chunk, or None at the end."""
         if self.is_stopped:
             return None
         first = self.taken
@@ -142,19 +145,19 @@ class Slicer:
         return (first, payloads) if payloads else None
 
     def learn(self, count: int, seconds: float) -> None:
-        """Adjust the chunk size to the seconds that ``count`` bundles took."""
+        """Adjusts the chunk size to the seconds that ``count`` bundles took."""
         fitting = int(count * CHUNK_SECONDS / max(seconds, 1e-9))
         self._size = self._size if self._fixed else max(1, min(fitting, self._size * 4))
 
 
 class Count:
-    """Counts finished bundles and reports them to the caller."""
+    """Counts finished bundles and reports the count to the caller."""
 
     def __init__(self, progress: Progress | None, total: int | None) -> None:
         self.progress, self.total, self.done = progress, total, 0
 
     def add(self, results: Results) -> Results:
-        """Counts and returns results."""
+        """Counts results and returns them."""
         self.done += results.count
         if self.progress is not None:
             self.progress(self.done, self.total)
@@ -162,7 +165,7 @@ class Count:
 
 
 def here(base_block: BaseBlock, slicer: Slicer, count: Count) -> Generator[Results, None, None]:
-    """Run all chunks in this thread."""
+    """Runs all chunks in this thread."""
     while (taken := slicer.take()) is not None:
         started = time.perf_counter()
         results = base_block.run(*taken)
@@ -171,7 +174,7 @@ def here(base_block: BaseBlock, slicer: Slicer, count: Count) -> Generator[Resul
 
 
 def timed(base_block: BaseBlock, slicer: Slicer, first: int, payloads: list[Any]) -> Results:
-    """Run a chunk in a worker thread."""
+    """Runs a chunk in a worker thread and measures its time."""
     started = time.perf_counter()
     results = base_block.run(first, payloads)
     slicer.learn(results.count, time.perf_counter() - started)
@@ -181,7 +184,7 @@ def timed(base_block: BaseBlock, slicer: Slicer, first: int, payloads: list[Any]
 def on_threads(
     base_block: BaseBlock, slicer: Slicer, count: Count, threads: int, ordered: bool
 ) -> Generator[Results, None, None]:
-    """Run the chunks on threads of this process."""
+    """Runs the chunks on threads of this process."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix="fastevm-simulate")
     try:
         yield from flow(
@@ -197,7 +200,7 @@ def on_threads(
 def on_executor(
     base_block: BaseBlock, slicer: Slicer, count: Count, executor: Executor, ordered: bool
 ) -> Generator[Results, None, None]:
-    """Run the chunks on an executor, possibly on other machines."""
+    """Runs the chunks on an executor, possibly on other machines."""
     shipment = Shipment(base_block)
     workers = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
 
@@ -220,10 +223,10 @@ def on_executor(
 
 
 def asked_ahead(chunks: list[tuple[int, list[Any]]]) -> list[Mapping[str, Any]]:
-    """Return a call of each kind in the first bundles, to prefetch a remote state.
+    """Returns one call of each kind in the first bundles, to prefetch values of a remote state.
 
-    Calls with the same recipient and function are of the same kind: they usually read the same
-    accounts and slots, or corresponding slots of another account.
+    Calls with the same recipient and function are of the same kind, because they usually read the
+    same accounts and slots, or corresponding slots of another account.
     """
     found: dict[tuple[bytes | None, bytes], Mapping[str, Any]] = {}
     payloads = (payload for _, some in chunks for payload in some)
@@ -241,7 +244,7 @@ def asked_ahead(chunks: list[tuple[int, list[Any]]]) -> list[Mapping[str, Any]]:
 def attempts(
     base_block: BaseBlock, chunks: list[tuple[int, list[Any]]], pool: Executor, *, shipped: bool
 ) -> "list[Future[Any]]":
-    """Start the chunks with the currently known values of a remote state.
+    """Starts the chunks with the currently known values of a remote state.
 
     ``shipped``: the workers are other processes, to which the known values are sent.
     """
@@ -254,10 +257,10 @@ def attempts(
 def over_remote(
     base_block: BaseBlock, slicer: Slicer, count: Count, threads: int, executor: Executor | None
 ) -> Generator[Results, None, None]:
-    """Run the chunks over a remote state: window by window, until no bundle guesses.
+    """Runs the chunks over a remote state, window by window, until no bundle guesses.
 
-    All chunks of a window run, then all missing values are fetched in one request, then chunks that
-    guessed run again. Workers of an executor get the known values, but do not use the network.
+    All chunks of a window run. Then all missing values are fetched in one request, and the chunks
+    that guessed run again. Workers of an executor get the known values, but do not use the network.
     """
     remote = base_block.view.layer.remote_state
     assert remote is not None
@@ -292,7 +295,7 @@ def over_remote(
 
 
 def result_of(future: "Future[Results]", first: int, payloads: list[Any]) -> Results:
-    """Return the result of a future. The default of ``answered`` in `flow`."""
+    """Returns the result of a future. This is the default of ``answered`` in `flow`."""
     return future.result()
 
 
@@ -304,7 +307,7 @@ def flow(
     ordered: bool,
     answered: Callable[["Future[Any]", int, list[Any]], Results] = result_of,
 ) -> Generator[Results, None, None]:
-    """Keep ``ahead`` chunks submitted. Yield their results in order, or as they finish."""
+    """Keeps ``ahead`` chunks submitted. Yields their results in order, or as they finish."""
     waiting: deque[tuple[Future[Any], int, list[Any]]] = deque()
     try:
         while True:
@@ -390,16 +393,16 @@ def simulate_many(
     chunk_size: int | None = None,
     **block: Unpack[BlockOptions],
 ) -> Simulations[Any]:
-    """Simulate independent bundles on one immutable state. Return an iterator over their results.
+    """Simulates independent bundles on one immutable state. Returns an iterator over their results.
 
     ``payloads``: payloads of eth_simulateV1 (JSON form or typed), or lists of calls for one block;
-    any iterable, read only as far as the workers need. ``threads``: default all cores; their number
-    never affects results. ``executor``: any `concurrent.futures.Executor` to run on instead, to
-    which the state is sent once per worker. ``ordered`` False: yield results as they finish.
-    ``columns``: yield a `Columns` per chunk instead of a `BundleResult` per bundle.
-    ``balances``: record changed balances. ``progress`` is called with the number of finished
-    bundles and their total (None if unknown). ``gas_cap``: gas of all calls of one bundle;
-    ``timeout``: seconds of one bundle. ``block``: for a Layer, fields of the block
+    any iterable, read only as far as the workers need. ``threads``: number of threads, by default
+    one for each core; it never affects results. ``executor``: any `concurrent.futures.Executor` to
+    use in place of threads; each worker receives the state once. ``ordered``: if False, yield
+    results as they finish. ``columns``: yield a `Columns` per chunk instead of a `BundleResult` per
+    bundle. ``balances``: record changed balances. ``progress`` is called with the number of
+    finished bundles and their total (None if unknown). ``gas_cap``: maximum gas of all calls of one
+    bundle. ``timeout``: maximum seconds for one bundle. ``block``: for a Layer, fields of the block
     (`fastevm.simulate.views.as_view`).
 
     Blocks are not sealed: there are no roots or hashes, and missing system contracts are not an
@@ -427,7 +430,7 @@ def chunks_of(
     progress: Progress | None,
     chunk_size: int | None,
 ) -> Generator[Results, None, None]:
-    """Return a generator of results, on this thread, on threads, or on the executor."""
+    """Returns a generator of results, computed in this thread, on threads, or on the executor."""
     size = chunk_size or (REMOTE_CHUNK if executor is not None else None)
     slicer = Slicer(base_block, payloads, fixed=size, share=threads * CHUNKS_PER_WORKER * 2)
     count = Count(progress, slicer.total)

@@ -1,8 +1,8 @@
-"""Capsules: a simulation with exactly the state that it reads, which can be repeated anywhere.
+"""Capsules: simulations with exactly the state that they read, which can be repeated anywhere.
 
 A capsule is a small file: the payload, its base block, and the accounts, slots and codes that a run
-accessed. Running it again gives the same results, bit for bit. State roots need the complete state,
-so blocks of a capsule have 32 zero bytes instead.
+accessed. Running the capsule again gives the same results, bit for bit. State roots need the
+complete state, so blocks of a capsule have 32 zero bytes instead.
 """
 
 import base64
@@ -30,7 +30,7 @@ STATE_LIMIT: Final = 2**28
 def make_capsule(
     view: StateView, payload: Any, options: SimulateOptions
 ) -> tuple[bytes, list[SimulatedBlock]]:
-    """Run a payload (JSON form). Return the capsule and the simulated blocks.
+    """Runs a payload (JSON form). Returns the capsule and the simulated blocks.
 
     All blocks must have the rules of one fork. Raises the errors of `simulate_v1`.
     """
@@ -63,7 +63,10 @@ def make_capsule(
 
 
 def open_capsule(data: bytes) -> tuple[StateView, Any, SimulateOptions]:
-    """Return view, payload and options of a capsule. Raises ValueError for invalid bytes."""
+    """Returns the view, the payload and the options of a capsule.
+
+    Raises ValueError for invalid bytes.
+    """
     try:
         content = json.loads(data)
         if content["format"] != FORMAT:
@@ -86,7 +89,7 @@ def open_capsule(data: bytes) -> tuple[StateView, Any, SimulateOptions]:
 
 
 def view_in(content: dict[str, Any]) -> StateView:
-    """Return the view that a capsule describes."""
+    """Returns the view that a capsule describes."""
     blobs = None if content["blobs"] is None else BlobParameters(*content["blobs"])
     activations = Activations.always(content["fork"], blobs=blobs)
     header = Header.decode(bytes.fromhex(content["header"]))
@@ -120,7 +123,7 @@ def _bytes(text: str, size: int) -> bytes:
 
 
 def account_fields(layer: Layer, address: bytes, slots: list[int]) -> dict[str, Any]:
-    """Return an account with these slots of its storage."""
+    """Returns an account with these slots of its storage."""
     return {
         "balance": layer.balance(address),
         "nonce": layer.nonce(address),
@@ -130,5 +133,5 @@ def account_fields(layer: Layer, address: bytes, slots: list[int]) -> dict[str, 
 
 
 def blob_values(blobs: BlobParameters) -> tuple[int, ...]:
-    """Return the parameters in the order of the constructor's arguments."""
+    """Returns the parameters in the order of the constructor's arguments."""
     return tuple(getattr(blobs, name) for name in blobs.__struct_fields__)

@@ -26,7 +26,7 @@ class Results:
 class BundleResult:
     """The result of a bundle. Two results with equal values are equal.
 
-    A pickled result contains the results of all bundles that ran with it.
+    A pickled result contains the results of all bundles that ran together with this bundle.
     """
 
     @property

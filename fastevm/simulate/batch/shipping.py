@@ -1,4 +1,7 @@
-"""Batches on other processes and machines: a worker gets the state once, then only payloads."""
+"""Runs batches on other processes and machines.
+
+A worker gets the state once, then only payloads.
+"""
 
 import hashlib
 import os
@@ -21,7 +24,9 @@ _lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    """Replace the lock: in a child process, no thread would release a lock held at the fork."""
+    """Replaces the lock in a child process, where no thread would release a lock held at the
+    fork.
+    """
     global _lock
     _lock = threading.Lock()
 
@@ -30,7 +35,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Shipment:
-    """A base block as bytes, and its key, a hash of these bytes, under which workers keep it.
+    """A base block as bytes. Workers keep it under ``key``, a hash of these bytes.
 
     ``sent``: whether a worker has received the bytes.
     """
@@ -46,9 +51,9 @@ class Shipment:
 def run_shipped(
     key: bytes, data: bytes | None, first: int, payloads: list[Any]
 ) -> Results | Wanted | None:
-    """Run bundles in a worker. Return their results, or None if the worker needs ``data`` first.
+    """Runs bundles in a worker. Returns their results, or None if the worker needs ``data`` first.
 
-    If the bundles read unknown values of a remote state, returns these keys instead.
+    If the bundles read unknown values of a remote state, returns the keys of these values instead.
     """
     base_block = _base_block(key, data)
     if base_block is None:

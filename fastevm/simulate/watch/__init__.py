@@ -1,1 +1,1 @@
-"""Watches: calls and bundles whose answers are kept up to date as the state changes."""
+"""Watches: calls and bundles whose answers are updated when the state changes."""

@@ -17,10 +17,10 @@ from fastevm.simulate.watch.change import Change
 class WatchColumns(Struct, frozen=True, kw_only=True):
     """Answers as columns: NumPy arrays if NumPy is installed, else arrays.
 
-    One row for each question: ``id``; ``success``; ``stale``: the answer belongs to an older base;
-    ``sequence``: of the answer's base, 0 without an answer; ``status`` of the last call: 1 success,
-    2 revert, 3 halt, 0 none; ``gas_used``: gas of all calls; ``offsets``: start of the last call's
-    output in ``output``, and the total size at the end (rows + 1 items).
+    There is one row for each question. ``id``; ``success``; ``stale``: whether the answer belongs
+    to an older base; ``sequence``: that of the answer's base, 0 without an answer; ``status`` of
+    the last call: 1 success, 2 revert, 3 halt, 0 none; ``gas_used``: gas of all calls; ``offsets``:
+    start of the last call's output in ``output``, and the total size at the end (rows + 1 items).
     """
 
     id: Any
@@ -49,11 +49,11 @@ class WatchColumns(Struct, frozen=True, kw_only=True):
         return ArrowTable(columns, len(self))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        """Support `pyarrow.table`, `polars.DataFrame`, `pandas` since 3 and DuckDB."""
+        """Supports `pyarrow.table`, `polars.DataFrame`, `pandas` since 3 and DuckDB."""
         return self.table().__arrow_c_stream__(requested_schema)
 
     def rows(self) -> dict[str, list[Any]]:
-        """Returns columns of Python values, ``output`` as bytes for each row."""
+        """Returns columns of Python values. ``output`` has bytes in each row."""
         ends = [int(end) for end in self.offsets]
         return {
             "id": [int(value) for value in self.id],
@@ -66,11 +66,11 @@ class WatchColumns(Struct, frozen=True, kw_only=True):
         }
 
     def to_pandas(self) -> Any:
-        """Returns a `pandas.DataFrame`; raises ImportError if pandas is not installed."""
+        """Returns a `pandas.DataFrame`. Raises ImportError if pandas is not installed."""
         return import_module("pandas").DataFrame(self.rows())
 
     def to_polars(self) -> Any:
-        """Returns a `polars.DataFrame`; raises ImportError if polars is not installed."""
+        """Returns a `polars.DataFrame`. Raises ImportError if polars is not installed."""
         return import_module("polars").DataFrame(self.rows())
 
 

@@ -10,7 +10,7 @@ from fastevm.simulate.watch.view import View
 
 @final
 class Job:
-    """Questions that run on one base, in order. Several workers take questions from a job."""
+    """The questions to run on one base, in order. Several workers take questions from a job."""
 
     chains: list[tuple[int, int]]
     @property
@@ -40,7 +40,7 @@ class Worker:
 
 @final
 class Lane:
-    """The base on which some of the questions run, and the index of the values they read."""
+    """The base on which some of the questions run, and the index of the values that they read."""
 
     @property
     def keys(self) -> int: ...
@@ -52,7 +52,7 @@ class Lane:
 
 @final
 class Engine:
-    """Keeps questions with their reads and answers. See `fastevm.simulate.Watch`."""
+    """Stores questions with their reads and answers. See `fastevm.simulate.Watch`."""
 
     own: Lane
     next: Lane

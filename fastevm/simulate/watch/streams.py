@@ -1,4 +1,4 @@
-"""Streams of changes: a slow consumer gets the newest change of each question."""
+"""Streams of changes. A slow consumer gets only the newest change of each question."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from fastevm.simulate.watch.change import Change
 class Stream:
     """Changes of some questions of a `Watch`, as an iterator and an asynchronous iterator.
 
-    A newer change of a question replaces one that was not taken, so a slow consumer costs at most
-    one change per question; `Change.skipped` and ``skipped`` count the replaced ones. Changes come
-    in the order of their bases. Any thread may use a stream; each change goes to one consumer.
+    A newer change of a question replaces an older one that was not taken, so at most one change per
+    question waits for a slow consumer. `Change.skipped` and ``skipped`` count the replaced changes.
+    Changes come in the order of their bases. Any thread may use a stream; each change goes to one
+    consumer.
     """
 
     def __init__(self, ids: Iterable[int] | None, drop: Callable[[Stream], None]) -> None:
@@ -26,7 +27,7 @@ class Stream:
         self.is_closed = False
 
     def put(self, changes: Iterable[Change]) -> None:
-        """Adds changes; called by the watch."""
+        """Adds changes. Only the watch calls this method."""
         with self._changed:
             was_empty = not self._waiting
             for change in changes:
@@ -46,7 +47,10 @@ class Stream:
         self._waiting[change.id] = change
 
     def forget(self, ids: Iterable[int]) -> None:
-        """Drops waiting changes of questions that were removed; called by the watch."""
+        """Drops waiting changes of questions that were removed.
+
+        Only the watch calls this method.
+        """
         with self._changed:
             for id in ids:
                 self._waiting.pop(id, None)
@@ -67,7 +71,9 @@ class Stream:
         return found
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until there is a change, at most ``timeout`` seconds. Returns whether there is one.
+        """Waits until there is a change, at most ``timeout`` seconds.
+
+        Returns whether there is a change.
 
         Returns immediately if the stream is closed.
         """
@@ -92,8 +98,9 @@ class Stream:
     def on_ready(self, listener: Callable[[], object]) -> None:
         """Calls ``listener()`` when a change enters the empty stream, and on close.
 
-        The listener runs on the thread that advances the watch and must return immediately, such as
-        ``loop.call_soon_threadsafe(event.set)``. If changes already wait, calls it immediately.
+        The listener runs on the thread that advances the watch and must return immediately. An
+        example is ``lambda: loop.call_soon_threadsafe(event.set)``. If changes already wait, calls
+        it immediately.
         """
         with self._changed:
             self._listeners.append(listener)
@@ -102,7 +109,7 @@ class Stream:
             listener()
 
     def close(self) -> None:
-        """Closes the stream; waiting changes can still be taken."""
+        """Closes the stream. Waiting changes can still be taken."""
         self._drop(self)
         with self._changed:
             self.is_closed = True

@@ -20,8 +20,8 @@ class View:
 
     ``to``: the contract, 20 bytes or hex text. ``declaration``: the function in Solidity syntax,
     such as ``balanceOf(address) returns (uint256)``; the word ``function`` and modifiers are
-    optional. ``args``: its arguments. Raises ValueError or TypeError for values that cannot be
-    encoded.
+    optional. ``args``: the arguments of the function. Raises ValueError or TypeError for values
+    that cannot be encoded.
 
     >>> View("0x" + "a0" * 20, "balanceOf(address) returns (uint256)", ["0x" + "11" * 20])
     """

@@ -1,4 +1,4 @@
-"""Keeps the answers of many calls and bundles up to date as the state changes."""
+"""Updates the answers of many calls and bundles as the state changes."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class WatchCounters(Struct, frozen=True, kw_only=True):
 
     ``keys``: distinct values that are read; ``reads``: reads of all questions; ``memory``: bytes of
     questions, answers and index; ``advances``: bases; ``touched``: questions whose reads changed;
-    ``ran``: runs; ``unchanged``: runs that gave the same answer; ``kept``: answers that stayed
-    valid without a run; ``stale``: questions that wait now; ``late``: how often a question missed
-    its budget; ``seconds``: time of `Watch.advance` and `Watch.refresh`, ``last_seconds`` of the
-    last call.
+    ``ran``: runs; ``unchanged``: runs that gave the same answer as before; ``kept``: answers that
+    stayed valid without a run; ``stale``: questions that now wait for a run; ``late``: how often a
+    question missed its budget; ``seconds``: total time of `Watch.advance` and `Watch.refresh`;
+    ``last_seconds``: time of the last call.
     """
 
     questions: int
@@ -89,7 +89,9 @@ class Changes(list[Change]):
 
 
 class WatchLimit(Deadline):
-    """A deadline that the watchdog checks at every tick: each question has its own time limit."""
+    """A deadline that the watchdog checks at every tick, because each question has its own time
+    limit.
+    """
 
     def __init__(self, worker: Worker) -> None:
         super().__init__()
@@ -101,14 +103,15 @@ class WatchLimit(Deadline):
 
 
 class Watch:
-    """Calls and bundles ("questions") whose answers are kept up to date as the base changes.
+    """Calls and bundles ("questions") whose answers are updated when the state changes.
 
-    ``base``: a state as for `fastevm.simulate.simulate_many`, or None until `advance`.
-    ``threads``: number of threads that run questions without the GIL; does not affect answers.
-    ``gas_cap``: gas of all calls of one question (0: only the block's limit). ``timeout``: seconds
-    of one question. ``balances``: answers contain changes of balances. ``shows_base_fee``: BASEFEE
-    in a call without a gas price, in the block of the base, returns the block's base fee, else 0.
-    ``block``: for a Layer, fields of the block; see `fastevm.simulate.views.as_view`.
+    ``base``: a state as for `fastevm.simulate.simulate_many`, or None until `advance`. ``threads``:
+    number of threads that run questions without the GIL; does not affect answers. ``gas_cap``:
+    maximum gas of all calls of one question (0: only the block's limit). ``timeout``: maximum
+    seconds for one question. ``balances``: answers contain changes of balances. ``shows_base_fee``:
+    whether BASEFEE, in a call without a gas price in the block of the base, returns the block's
+    base fee; otherwise it returns 0. ``block``: for a Layer, fields of the block; see
+    `fastevm.simulate.views.as_view`.
 
     An answer equals that of a full run on its base. `advance` runs only questions whose reads
     changed, and returns the answers that changed. Thread-safe.
@@ -162,8 +165,9 @@ class Watch:
 
         ``question``: a call (a JSON object or a `CallRequest`), a bundle (a list of calls), a
         payload of eth_simulateV1 (a JSON object or a `SimulatePayload`), or a `View`. ``priority``:
-        higher runs first. ``block``: "own": in the block of the base, like eth_call; "next": in the
-        block after it, like eth_simulateV1. Default: "own" for a call or a `View`, else "next".
+        questions with a higher priority run first. ``block``: "own" runs the question in the block
+        of the base, like eth_call; "next" runs it in the block after the base, like eth_simulateV1.
+        The default is "own" for a call or a `View`, else "next".
 
         Raises ValueError or TypeError for an invalid question, ResourceLimitError if there are too
         many. A refused question has an answer with an ``error``.
@@ -173,7 +177,7 @@ class Watch:
     def add_many(
         self, questions: Iterable[Any], *, priority: int = 0, block: Block | None = None
     ) -> list[int]:
-        """Adds questions, all or none of them. See `add`."""
+        """Adds either all of these questions or none. See `add`."""
         if block not in (None, "own", "next"):
             raise ValueError(f'block is "own" or "next", not {block!r}')
         read = []
@@ -194,7 +198,10 @@ class Watch:
             ]
 
     def remove(self, ids: Iterable[int]) -> None:
-        """Removes questions; unknown ids are ignored. Streams get nothing more about them."""
+        """Removes questions. Ignores unknown ids.
+
+        Streams get no more changes of these questions.
+        """
         with self._lock:
             found = self._engine.remove(ids)
             for stream in self._streams:
@@ -216,7 +223,7 @@ class Watch:
 
     @property
     def base(self) -> Base | None:
-        """Returns the current base; None before the first `advance`."""
+        """The current base, or None before the first `advance`."""
         return self._bases.get(self._sequence)
 
     def advance(
@@ -403,7 +410,10 @@ class Watch:
             WATCHDOG.end(limit)
 
     def _run_chains(self, job: Job, view: StateView) -> list[Results | None]:
-        """Runs simulated chains while the job has budget. None in the result: invalid payload."""
+        """Runs simulated chains while the job has budget.
+
+        A result None stands for an invalid payload.
+        """
         found: list[Results | None] = []
         block: BaseBlock | None = None
         for position, _ in job.chains:
@@ -486,7 +496,9 @@ class Watch:
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns questions, answers and their read values, without the state and streams."""
+        """Returns questions, answers and the values that they read, without the state and
+        streams.
+        """
         with self._turn, self._lock:
             return {
                 "options": {name: getattr(self, name) for name in OPTIONS},
@@ -497,7 +509,7 @@ class Watch:
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restores a watch; its next step must be `advance`."""
+        """Restores a watch. The next call must be `advance`."""
         for name, value in state["options"].items():
             setattr(self, name, value)
         self._engine = Engine()
@@ -525,7 +537,9 @@ class Watch:
 
 
 def _read(question: Any, block: Block | None) -> tuple[Any, View | None, bool]:
-    """Returns a question as a payload, its view, and whether it runs in the block of the base."""
+    """Returns a question's payload and view, and whether the question runs in the block of the
+    base.
+    """
     if isinstance(question, View):
         return [question.request], question, block != "next"
     if isinstance(question, CallRequest):

@@ -1,4 +1,6 @@
-"""The state at a step of a recorded execution: the state before it, plus changes up to the step."""
+"""The state at a step of a recorded execution: the state before the execution, plus later
+changes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from fastevm.core.state.layer import Layer
 
 
 class _Changes(Struct):
-    """The changes of one frame; ``balances`` are differences."""
+    """The changes of one frame. ``balances`` are differences."""
 
     slots: dict[tuple[bytes, int], int] = field(default_factory=dict)
     balances: dict[bytes, int] = field(default_factory=dict)
@@ -28,7 +30,7 @@ class _Changes(Struct):
 class RecordedState:
     """A state with recorded changes: SSTORE, calls with value, creations, self-destructions.
 
-    The gas fee is not subtracted from the sender, since it is known only after the transaction.
+    The gas fee is not subtracted from the sender, because it is known only after the transaction.
     """
 
     def __init__(self, before: Layer) -> None:
@@ -58,7 +60,7 @@ class RecordedState:
         self._frames.append(_Changes())
 
     def leave(self, *, success: bool) -> None:
-        """Ends the newest frame; its changes are kept if it succeeded."""
+        """Ends the newest frame. Keeps its changes if it succeeded."""
         ended = self._frames.pop()
         if success:
             self._frames[-1].merge(ended)

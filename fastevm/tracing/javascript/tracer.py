@@ -1,4 +1,4 @@
-"""A JavaScript tracer: records the execution and then calls the functions of the program."""
+"""The JavaScript tracer: records the execution, then calls the functions of the program."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class JavaScriptTracer:
 
 
 class _Frame(msgspec.Struct):
-    """An open frame; ``address`` is the account whose storage it uses."""
+    """An open frame. ``address`` is the account whose storage the frame uses."""
 
     kind: str
     address: bytes
@@ -83,7 +83,9 @@ class _Frame(msgspec.Struct):
 
 
 class _Replay:
-    """Sends the records of an execution to a worker, and answers its reads of the state."""
+    """Sends the records of an execution to a worker, and answers the worker's reads of the
+    state.
+    """
 
     def __init__(self, process: Worker, before: Layer, finished: Finished) -> None:
         self.process, self.finished = process, finished
@@ -112,7 +114,7 @@ class _Replay:
             self._leave(record)
 
     def flush(self) -> None:
-        """Sends the events; the state does not change until they are handled."""
+        """Sends the events. The state does not change until the worker has handled them."""
         if self.events:
             events, self.events = self.events, []
             self.process.request(b"B", json.dumps(events))
@@ -242,7 +244,9 @@ class _Replay:
         return keccak256(b"\xff" + address + salt + keccak256(code))[12:].hex()
 
     def context(self) -> dict[str, tuple[str, Any]]:
-        """Returns the context of the function ``result``: kind and value by name."""
+        """Returns the context of the function ``result``: the kind and value of each member by
+        name.
+        """
         finished, top = self.finished, self.top
         transaction, outcome = finished.transaction, finished.outcome
         error = self.end.get("error")

@@ -1,9 +1,10 @@
 """The worker process of JavaScript tracers: ``python -I -S worker.py FOLDER_OF_QUICKJS``.
 
-Frames on standard input and output: a letter, the length (4 bytes), a text in UTF-8. Requests: N
-(new trace: source, config, precompiles as a JSON array), B (a batch of events), R (return the
-result; its context). Answers: D (done; its text), E (error; the message and the function as a JSON
-array). During a request the worker may send Q (a read of the state), which is answered by A.
+Frames on standard input and output: a letter, the length (4 bytes), a text in UTF-8. Requests are N
+(new trace: source, config, precompiles as a JSON array), B (a batch of events) and R (return the
+result; with the context). Answers are D (done; with a text) and E (error; with the message and the
+function as a JSON array). During a request the worker may send Q (a read of the state), and the
+node answers with A.
 """
 
 import json
@@ -18,7 +19,7 @@ HEAD = struct.Struct(">cI")
 
 
 def read() -> tuple[bytes, str]:
-    """Returns the next frame; ends the process at the end of the input."""
+    """Returns the next frame. Ends the process at the end of the input."""
     head = sys.stdin.buffer.read(HEAD.size)
     if len(head) < HEAD.size:
         raise SystemExit
@@ -34,7 +35,7 @@ def write(kind: bytes, text: str) -> None:
 
 
 def request(question: str) -> str:
-    """Returns the answer to a read of the state."""
+    """Sends a read of the state to the node and returns the answer."""
     write(b"Q", question)
     return read()[1]
 

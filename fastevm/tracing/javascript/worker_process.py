@@ -118,7 +118,10 @@ def _message(text: str, function: str) -> str:
 
 @contextmanager
 def worker(seconds: float) -> Iterator[Worker]:
-    """A context with an idle or new worker, which is killed on errors or after ``seconds``."""
+    """Returns a context with an idle or new worker.
+
+    Errors and a run of ``seconds`` kill the worker.
+    """
     with _lock:
         found = _idle.pop() if _idle else None
     if found is None:
@@ -146,7 +149,7 @@ def end_idle_workers() -> None:
 
 
 def _forget_workers() -> None:
-    """Forgets the workers after a fork: they belong to the parent process."""
+    """Forgets the workers after a fork, because they belong to the parent process."""
     global _lock
     _lock = threading.Lock()
     _idle.clear()
