@@ -1,4 +1,7 @@
-"""The node's counters in Prometheus text format. Counting a request allocates nothing."""
+"""Counts requests and events, and writes the counters in Prometheus text format.
+
+Counting a request allocates no memory.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -63,7 +66,7 @@ class Metrics:
         return self._counts[name]
 
     def render(self, gauges: Mapping[str, float]) -> str:
-        """Return the metrics as text. ``gauges``: further values by name, without prefix."""
+        """Return the metrics as text. ``gauges`` has further values by name, without prefix."""
         lines = ["# TYPE fastevm_rpc_requests_total counter"]
         lines += [
             f'fastevm_rpc_requests_total{{method="{name}"}} {count}'
@@ -85,7 +88,7 @@ class Metrics:
 
 
 def sample(value: float) -> str:
-    """Format a value for Prometheus; an integer beyond the range of floats is infinite."""
+    """Format a value for Prometheus. An integer beyond the range of floats becomes infinite."""
     try:
         return f"{value:.15g}"
     except OverflowError:
@@ -93,9 +96,10 @@ def sample(value: float) -> str:
 
 
 def exposition(values: Mapping[str, float]) -> list[str]:
-    """Return the lines of ``values`` by name, labels included, with one type line per family.
+    """Return a line for each of ``values``, and a type line for each family.
 
-    A family with a ``_bucket`` is a histogram, a name in ``_total`` a counter, the rest gauges.
+    The keys are names with labels. A family with a ``_bucket`` is a histogram, a name that ends in
+    ``_total`` a counter, and any other name a gauge.
     """
     histograms = {name.partition("_bucket{")[0] for name in values if "_bucket{" in name}
     families: dict[str, list[str]] = {}

@@ -1,6 +1,6 @@
 """The interface of `fastevm.simulate` that RPC methods use.
 
-It is a protocol so that tests can replace the module by a fake that records its calls.
+The interface is a protocol, so that tests can replace the module with a fake that records calls.
 """
 
 from typing import Protocol

@@ -1,8 +1,8 @@
-"""The memory of requests, messages and answers in progress: one budget for all listeners.
+"""Limits the memory of requests, messages and answers in progress, over all listeners.
 
-Each connection, message queue and batch has a `Holding` in it. Above the limit, the connections of
-the client that holds most are closed, the largest first. So a client that holds little keeps its
-connections, whatever others do.
+Each connection, message queue and batch has a `Holding`. Above the limit, the connections of the
+client that holds most are closed, the largest first. So a client that holds little keeps its
+connections, whatever other clients do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CLIENT_PART: Final = 8
 
 
 class TrafficBudget:
-    """Bytes of memory that all holdings may have together. Use it only on the event loop."""
+    """The bytes that all holdings may have in total. Use only on the event loop."""
 
     __slots__ = ("_by_client", "_holdings", "limit", "used")
 
@@ -30,7 +30,8 @@ class TrafficBudget:
     def holding(self, client: str, end: Callable[[], None] | None = None) -> Holding:
         """Return a holding, which charges memory to a client. ``end`` must free that memory soon.
 
-        A holding without ``end`` cannot be freed: ask `has_room` before charging more to it.
+        A holding without ``end`` cannot be freed. Ask `has_room` before charging more to such a
+        holding.
         """
         return Holding(self, client, end)
 
@@ -39,7 +40,7 @@ class TrafficBudget:
         return self.used < self.limit // HALF or self._by_client[client] < self.limit // CLIENT_PART
 
     def resize(self, holding: Holding, size: int) -> None:
-        """Set the size of a holding, then end others while the sum is above the limit."""
+        """Set the size of a holding, then end other holdings while the sum exceeds the limit."""
         self._set(holding, size)
         while self.used > self.limit and self._holdings:
             client = max(self._holdings, key=self._by_client.__getitem__)
@@ -76,8 +77,9 @@ class Holding:
         self.size = 0
 
     def hold(self, requests: int, answers: int = 0) -> None:
-        """Set the size in bytes. Answers count for at most half of the limit, so that one can be
-        read.
+        """Set the size in bytes.
+
+        Answers count for at most half of the limit, so that one large answer can always be read.
         """
         self.budget.resize(self, requests + min(answers, self.budget.limit // HALF))
 

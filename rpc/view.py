@@ -1,4 +1,4 @@
-"""A block for the RPC methods (canonical, side or pre-confirmed), and its JSON text."""
+"""Represents a canonical, side or pre-confirmed block for RPC methods, and writes its JSON."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -46,7 +46,7 @@ class Event(Protocol):
 class View(Struct, eq=False):
     """A block for the RPC methods: canonical, side or pending.
 
-    Results are cached, since the block, its state and its rules do not change.
+    Caches results, because the block, its state and its rules do not change.
     """
 
     node: Node
@@ -70,12 +70,12 @@ class View(Struct, eq=False):
 
     @property
     def hash(self) -> bytes:
-        """The block's hash; 32 zero bytes for the pending block, whose hash is unknown."""
+        """The block's hash. 32 zero bytes for the pending block, because its hash is unknown."""
         return ZERO_HASH if self.pending is not None else self.block.hash
 
     @property
     def block_hash(self) -> bytes | None:
-        """The block hash shown in its transactions; None for the pending block."""
+        """The block hash that the block's transactions show; None for the pending block."""
         return None if self.pending is not None else self.block.hash
 
     @property
@@ -97,7 +97,7 @@ class View(Struct, eq=False):
         return self._layer_below
 
     def hold(self) -> None:
-        """Cache receipts, rules and both states, because a revert drops them from the chain.
+        """Cache receipts, rules and both states, because a revert removes them from the chain.
 
         Raises FastevmError if the chain has already dropped them.
         """
@@ -133,7 +133,7 @@ class View(Struct, eq=False):
         return self._first_logs[index]
 
     def block_json(self, *, full: bool) -> Json:
-        """Return the block as a JSON value. ``full``: with transaction objects, not hashes."""
+        """Return the block as a JSON value, with transaction objects if ``full``, else hashes."""
         receipts = self.receipts if full and self.has_deposits else ()
         is_pending = self.pending is not None
         return block_json(
@@ -141,11 +141,11 @@ class View(Struct, eq=False):
         )
 
     def transaction_json(self, index: int, *, is_placed: bool = True) -> Json:
-        """Return transaction ``index`` as a JSON value; a pre-confirmed one has no block hash.
+        """Return transaction ``index`` as JSON. A pre-confirmed transaction has no block hash.
 
-        If not ``is_placed``, it looks like a pooled transaction. A deposit keeps the nonce of its
-        receipt then, because viem treats another mined transaction with its sender and nonce as a
-        replacement.
+        If ``is_placed`` is false, the transaction looks like a pooled transaction. A deposit then
+        keeps the nonce of its receipt, because viem treats another mined transaction with the same
+        sender and nonce as a replacement.
         """
         receipt = self.receipts[index] if self.has_deposits else None
         if is_placed:
@@ -155,7 +155,7 @@ class View(Struct, eq=False):
 
     @property
     def l1_fees(self) -> L1FeeMembers:
-        """Members of its receipts for fees besides gas, on chains of the OP stack."""
+        """The members of the block's receipts for fees besides gas, on chains of the OP stack."""
         if self._l1_fees is None:
             self._l1_fees = L1FeeMembers(self.block.transactions, self.schedule)
         return self._l1_fees
@@ -178,7 +178,7 @@ class View(Struct, eq=False):
     def receipt_text(self, index: int, *, with_block: bool = False) -> bytes:
         """Return the receipt of transaction ``index`` as JSON text.
 
-        ``with_block``: include the blob base fee and the timestamp of its block.
+        With ``with_block``, includes the blob base fee and the timestamp of the block.
         """
         return self._receipt(index, self.receipts[index], self.first_log(index), with_block)
 
@@ -193,7 +193,7 @@ class View(Struct, eq=False):
     def log_text(
         self, entry: Event, tx_index: int, log_index: int, *, removed: bool = False
     ) -> bytes:
-        """Return a log object as JSON text. ``log_index``: the index in the block."""
+        """Return a log object as JSON text. ``log_index`` is the index in the block."""
         transaction = self.block.transactions[tx_index]
         return self.writer.log(entry, transaction.hash, tx_index, log_index, removed)
 
@@ -217,7 +217,8 @@ class View(Struct, eq=False):
     def _ancestors(self) -> tuple[bytes, ...]:
         """Return the hashes that BLOCKHASH can return, newest first.
 
-        The hash of a pre-confirmed block is the parent hash of the next pre-confirmed block.
+        Takes the hash of a pre-confirmed block from the parent hash of the next pre-confirmed
+        block.
         """
         chain, header = self.node.chain, self.block.header
         hashes = [header.parent_hash]

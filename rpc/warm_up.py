@@ -1,4 +1,4 @@
-"""Imports and compiles what the first requests need, while a new node is idle.
+"""Imports and compiles the code that the first requests need, while a new node is idle.
 
 Most modules of calls, blocks and traces are imported at first use, so that a node answers soon
 after its start. Without the warm-up the first transaction would wait for these imports.

@@ -109,7 +109,10 @@ class Dispatcher:
         return in_memory(await self.runner.elsewhere(call), self.context.limits.batch_response_size)
 
     def _read(self) -> bytes | None:
-        """Return the answer to the request that ``reads`` has just parsed, or None."""
+        """Return the answer to the request that ``reads`` has just parsed, or None.
+
+        None means that a handler must answer.
+        """
         context, reads, started = self.context, self.reads, perf_counter()
         latest = context.latest_view()
         try:

@@ -75,9 +75,10 @@ def build_block(
     transactions: list[fastevm.Transaction] | None,
     extra_data: bytes,
 ) -> Json:
-    """Return the payload of a block with exactly the given transactions; null: those of the pool.
+    """Return the payload of a block with exactly the given transactions.
 
-    The chain does not change. Raises RpcError if a transaction cannot be included.
+    With null, uses the transactions of the pool. The chain does not change. Raises RpcError if a
+    transaction cannot be included.
     """
     parent = context.node.chain.block_by_hash(parent_hash)
     if parent is None:
@@ -126,7 +127,7 @@ def assembled(
 ) -> tuple[Block, Any]:
     """Build a block on ``parent`` and return it with its result.
 
-    ``transactions``: exactly those of the block; None: the executable ones of the pool.
+    The block has exactly ``transactions``, or with None the executable transactions of the pool.
     """
     if transactions is None:
         by_sender = context.node.pool.executable().values()
@@ -150,7 +151,7 @@ def _value(header: Header, receipts: Sequence[Receipt]) -> int:
 
 
 def _payload_json(block: Block) -> Json:
-    """Return an execution payload (engine API, ExecutionPayloadV3 and later members if set)."""
+    """Return an ExecutionPayloadV3 (engine API), with later members if they are set."""
     header = block.header
     answer: Json = {
         "parentHash": hex_bytes(header.parent_hash),

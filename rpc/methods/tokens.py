@@ -1,4 +1,4 @@
-"""Sets ERC-20 balances and allowances in the slots that the token reads."""
+"""Sets ERC-20 balances and allowances by writing the storage slots that the token reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PADDING: Final = bytes(12)  # zeros that extend an address to a word
 
 @setters(["anvil_dealERC20", "hardhat_dealERC20", "anvil_setERC20Balance"], ADDRESS, ADDRESS, WEI)
 def deal_erc20(context: Context, account: bytes, token: bytes, amount: int) -> None:
-    """Set an account's balance of a token, in its smallest unit, but not the total supply."""
+    """Set an account's balance of a token, in the smallest unit. The total supply stays."""
     _write(context, token, BALANCE_OF + PADDING + account, amount)
 
 

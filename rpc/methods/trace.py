@@ -163,7 +163,7 @@ def decode_rlp_block(value: Any) -> Block:
 def trace_encoded(context: Context, block: Block, request: TraceRequest) -> Answer:
     """Return the traces of all transactions of an RLP-encoded block.
 
-    The chain must have its parent, but not the block.
+    The chain must have the parent of the block. It need not have the block.
     """
     chain, header, most = context.node.chain, block.header, context.limits.request_gas
     gas = min(header.gas_limit, sum(item.gas_limit for item in block.transactions))
@@ -190,7 +190,7 @@ def trace_one_call(
 ) -> Answer:
     """Return the trace of a call on the state after a block, or after some of its transactions.
 
-    ``pending`` is the pre-confirmed state, in the block that is being built.
+    ``pending`` selects the pre-confirmed state, and the environment of the pending block.
     """
     view = view_of(context, block) if config.index is not None else state_view_of(context, block)
     before, state = None, None
@@ -250,7 +250,7 @@ def _answer_of(parts: list[bytes | SpooledText]) -> Answer:
 
 
 def _parts_of(trace: Any) -> list[bytes | SpooledText]:
-    """Return a trace as parts of JSON text. The trace, or any of its members, may be spooled."""
+    """Return a trace as parts of JSON text. The trace or some of its members may be spooled."""
     if isinstance(trace, SpooledText | bytes):
         return [trace]
     if isinstance(trace, LongAnswer):

@@ -46,7 +46,7 @@ MODES: Final = ("union", "intersection")
 @method("trace_transaction", HASH, run_on=RunOn.WORKER)
 @long_running
 def transaction_traces(context: Context, tx_hash: bytes) -> Answer:
-    """Return the frames of a transaction; an empty list if it is unknown."""
+    """Return the frames of a transaction; an empty list for an unknown transaction."""
     trace = flat_trace_of(context, tx_hash)
     texts = () if trace is None else trace.texts()
     return text_of(list_text(texts, Spool(context.trace_room)))
@@ -55,7 +55,7 @@ def transaction_traces(context: Context, tx_hash: bytes) -> Answer:
 @method("trace_block", NUMBER_OR_TAG, run_on=RunOn.WORKER)
 @long_running
 def block_traces(context: Context, block: BlockId) -> Answer:
-    """Return the frames of all transactions of a block; an empty list if it is unknown."""
+    """Return the frames of all transactions of a block; an empty list for an unknown block."""
     texts = chain.from_iterable(trace.texts() for trace in flat_traces_of(context.find(block)))
     return text_of(list_text(texts, Spool(context.trace_room)))
 
@@ -81,7 +81,7 @@ def trace_at(context: Context, tx_hash: bytes, positions: list[int]) -> Answer |
 
 
 def flat_trace_of(context: Context, tx_hash: bytes) -> tracing.FlatTrace | None:
-    """Return the frames of a mined or pre-confirmed transaction; None if it is unknown."""
+    """Return the frames of a mined or pre-confirmed transaction; None for an unknown one."""
     found = locate_or_look(context, tx_hash)
     if found is None:
         return None
@@ -106,8 +106,8 @@ def flat_traces_of(view: View | None) -> list[tracing.FlatTrace]:
 class TraceFilter(Struct, frozen=True, kw_only=True):
     """A decoded filter of trace_filter: block range, senders, receivers, ``after`` and ``count``.
 
-    ``union``: a frame matches if its sender or its receiver does, else both must match. An empty
-    set matches every address.
+    With ``union``, a frame matches if its sender or its receiver matches, else both must match. An
+    empty set matches every address.
     """
 
     first: BlockId = EARLIEST_BLOCK
@@ -128,7 +128,7 @@ class TraceFilter(Struct, frozen=True, kw_only=True):
 
 
 def decode_trace_filter(value: Any) -> TraceFilter:
-    """Decode the filter object of trace_filter. Unknown members are ignored."""
+    """Decode the filter object of trace_filter. Ignores unknown members."""
     if not isinstance(value, dict):
         raise object_fault(value, "TraceFilter")
     mode, count = value.get("mode") or MODES[0], value.get("count")
@@ -165,9 +165,9 @@ def _addresses(value: Mapping[str, Any], name: str) -> frozenset[bytes]:
 def filtered_traces(context: Context, wanted: TraceFilter) -> Answer:
     """Return the frames in a range of blocks that match a filter, oldest first.
 
-    The blocks are executed again until ``count`` frames are found. The range may have 10,000
-    blocks, and the time limit of a request applies. On a fork the range must be entirely above the
-    fork block or entirely at or below it, where the upstream answers.
+    Executes the blocks again until ``count`` frames are found. The range may have 10,000 blocks,
+    and the time limit of a request applies. On a fork the range must be entirely above the fork
+    block or entirely at or below it, where the upstream answers.
     """
     first, last = context.number_of(wanted.first), context.number_of(wanted.last)
     history = context.node.history
@@ -191,7 +191,7 @@ def filtered_traces(context: Context, wanted: TraceFilter) -> Answer:
 
 
 def _part(texts: Iterable[bytes], after: int, count: int | None) -> Iterator[bytes]:
-    """Return at most ``count`` texts after the first ``after``, both cut to sys.maxsize."""
+    """Return at most ``count`` texts after the first ``after``, both at most sys.maxsize."""
     end = sys.maxsize if count is None else min(after + count, sys.maxsize)
     return islice(texts, min(after, sys.maxsize), end)
 

@@ -66,7 +66,7 @@ def request_of(types: Types) -> TraceRequest:
 @method("trace_replayTransaction", HASH, TYPES_PARAM, run_on=RunOn.WORKER)
 @long_running
 def replay_transaction(context: Context, tx_hash: bytes, types: Types) -> Answer:
-    """Return the traces of a mined or pre-confirmed transaction. Raises RpcError if unknown."""
+    """Return the traces of a mined or pre-confirmed transaction. Raises RpcError if none exists."""
     found = locate_or_look(context, tx_hash)
     if found is None:
         raise RpcError("server_error", "transaction not found")
@@ -82,7 +82,7 @@ def replay_transaction(context: Context, tx_hash: bytes, types: Types) -> Answer
 @method("trace_replayBlockTransactions", NUMBER_OR_TAG, TYPES_PARAM, run_on=RunOn.WORKER)
 @long_running
 def replay_block(context: Context, block: BlockId, types: Types) -> Answer:
-    """Return the traces of each transaction of a block; an empty list if it is unknown."""
+    """Return the traces of each transaction of a block; an empty list for an unknown block."""
     view = context.find(block)
     transactions = () if view is None else view.block.transactions
     if view is None or not transactions:
@@ -113,7 +113,7 @@ def replay_call(
     state_overrides: StateOverrides,
     block_overrides: BlockOverrides,
 ) -> Answer:
-    """Return the traces of a call; its frames if no type is given."""
+    """Return the traces of a call, or its frames if no type is given."""
     (trace,) = tracing.trace_calls(
         context.view(block).state(),
         [tracing.TracedCall(call, request_of(types or FRAMES_ONLY), block_overrides)],
@@ -149,7 +149,7 @@ def replay_calls(
 @method("trace_rawTransaction", DATA, TYPES_PARAM, BLOCK_OR_LATEST, run_on=RunOn.WORKER)
 @long_running
 def replay_raw(context: Context, raw: bytes, types: Types, block: BlockId) -> Answer:
-    """Return the traces of a signed transaction, which must be valid and is not submitted."""
+    """Return the traces of a signed, valid transaction. Does not submit the transaction."""
     view, spool = context.view(block).state(), Spool(context.trace_room)
     try:
         (trace,) = tracing.trace_calls(

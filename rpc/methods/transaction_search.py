@@ -28,7 +28,7 @@ TOO_OLD = (
 def get_transaction_by_sender(context: Context, sender: bytes, nonce: int) -> Json | None:
     """Return a transaction; null if the account has sent none with this nonce.
 
-    Pooled transactions are found too; they have no block.
+    Also finds pooled transactions, which have no block.
     """
     found = locate_by_sender(context, sender, nonce)
     if found is not None:
@@ -43,8 +43,8 @@ def get_transaction_by_sender(context: Context, sender: bytes, nonce: int) -> Js
 def locate_by_sender(context: Context, sender: bytes, nonce: int) -> tuple[View, int] | None:
     """Return the block of a mined or pre-confirmed transaction and its index there.
 
-    Raises RpcError if it is more than 10,000 blocks below the oldest state, HeldUpstream if it is
-    at or below the fork block.
+    Raises RpcError if the transaction is more than 10,000 blocks below the oldest state,
+    HeldUpstream if it is at or below the fork block.
     """
     chain = context.node.chain
     if nonce >= chain.layer_of(chain.head.hash).nonce(sender):

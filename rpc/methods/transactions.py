@@ -1,4 +1,4 @@
-"""Transactions and receipts, from the canonical chain, pre-confirmed blocks, then the pool."""
+"""Finds transactions and receipts in the canonical chain, pre-confirmed blocks, then the pool."""
 
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.before_fork import HeldUpstream
@@ -18,8 +18,8 @@ def locate(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
     """Return the block of a transaction and its index there; None if it is in no block.
 
     The canonical chain comes first: directly after an import the pending block has the same
-    transactions under another hash. It is searched again at the end, to find a transaction whose
-    block was sealed in the meantime.
+    transactions under another hash. The canonical chain is searched again at the end, to find a
+    transaction whose block was sealed in the meantime.
     """
     found = context.node.chain.locate(tx_hash)
     if found is not None:
@@ -64,10 +64,10 @@ def _locate_pre_confirmed(context: Context, tx_hash: bytes) -> tuple[View, int] 
 
 @method("eth_getTransactionByHash", HASH)
 def get_transaction_by_hash(context: Context, tx_hash: bytes) -> Json | None:
-    """Return a transaction; without a block if it is in the pool.
+    """Return a transaction. A pooled transaction has no block.
 
     A pre-confirmed transaction has a block number but no block hash. If the listener returns
-    canonical receipts only, it has neither.
+    canonical receipts only, a pre-confirmed transaction has neither.
     """
     found = locate_or_ask(context, tx_hash)
     if found is not None:
@@ -91,7 +91,7 @@ def get_transaction_by_block_hash(context: Context, block_hash: bytes, index: in
 
 @method("eth_getRawTransactionByHash", HASH)
 def get_raw_transaction(context: Context, tx_hash: bytes) -> str | None:
-    """Return the canonical bytes of a mined or pooled transaction; 0x if it is unknown.
+    """Return the canonical bytes of a mined or pooled transaction; 0x for an unknown transaction.
 
     On a development node the answer for an unknown transaction is null.
     """
@@ -107,7 +107,7 @@ def get_raw_transaction(context: Context, tx_hash: bytes) -> str | None:
 
 @method("eth_getRawTransactionByBlockNumberAndIndex", NUMBER_OR_TAG, INDEX)
 def get_raw_transaction_by_number(context: Context, block: BlockId, index: int) -> str | None:
-    """Return the canonical bytes of a transaction by block and index; null if none."""
+    """Return the canonical bytes of a transaction by block and index; null if there is none."""
     return _raw_at(context.find(block), index)
 
 
@@ -115,13 +115,13 @@ def get_raw_transaction_by_number(context: Context, block: BlockId, index: int) 
 def get_raw_transaction_by_block_hash(
     context: Context, block_hash: bytes, index: int
 ) -> str | None:
-    """Return the canonical bytes of a transaction by block hash and index; null if none."""
+    """Return the canonical bytes of a transaction by block hash and index, or null."""
     return _raw_at(context.find(BlockId(hash=block_hash)), index)
 
 
 @method("eth_getTransactionReceipt", HASH, run_on=RunOn.SMALL)
 def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
-    """Return a receipt; ``--receipts`` controls receipts of pre-confirmed transactions.
+    """Return a receipt. ``--receipts`` controls receipts of pre-confirmed transactions.
 
     A pre-confirmed receipt has a block hash of 32 zero bytes and the extra member ``preconfirmed``.
     """

@@ -1,4 +1,4 @@
-"""debug_executionWitness*: witnesses, which prove all state that a block's execution reads."""
+"""debug_executionWitness*: a witness proves all state that the execution of a block reads."""
 
 from typing import Any, cast
 

@@ -1,8 +1,8 @@
-"""The memory of notifications that are queued for subscribers.
+"""Limits the memory of notifications that are queued for subscribers.
 
-The messages about an event are built once and shared by the queues of all subscribers, so they
-count once. Above the limit, the subscriptions that still wait for the oldest messages are closed:
-their clients read slowest. What one block contains never closes a subscription by its size alone.
+The messages about an event are built once and shared by the queues of all subscribers, so the
+messages count once. Above the limit, the subscriptions that still wait for the oldest messages are
+closed, because their clients read slowest. The size of a single block never closes a subscription.
 """
 
 from typing import Final, Protocol
@@ -18,7 +18,7 @@ class Reader(Protocol):
 
 
 class Backlog:
-    """Bytes of the queued notifications of all subscribers. Use it only on the event loop."""
+    """Counts the bytes of all subscribers' queued notifications. Use only on the event loop."""
 
     __slots__ = ("_held", "limit", "used")
 
@@ -28,11 +28,11 @@ class Backlog:
         self._held: dict[Parcel, None] = {}  # the oldest first
 
     def parcel(self, size: int) -> "Parcel":
-        """Return a parcel for messages of ``size`` bytes, which counts while a reader holds it."""
+        """Return a parcel for messages of ``size`` bytes. It counts while a reader holds it."""
         return Parcel(self, size)
 
     def trim(self) -> None:
-        """Close the slowest readers while too much is queued. The newest parcel always fits."""
+        """Close the slowest readers while the size exceeds the limit. Keeps the newest parcel."""
         while self.used > self.limit and len(self._held) > 1:
             for reader in tuple(next(iter(self._held)).readers):
                 reader.drop()
@@ -49,7 +49,7 @@ class Backlog:
 
 
 class Parcel:
-    """Messages that were built in one step, and the readers that still wait for some of them."""
+    """Messages that were built in one step, and the readers that still wait for these messages."""
 
     __slots__ = ("backlog", "readers", "size")
 
@@ -59,13 +59,13 @@ class Parcel:
         self.readers: dict[Reader, None] = {}
 
     def hold(self, reader: Reader) -> None:
-        """Count the messages until this reader releases them."""
+        """Count the messages until this reader releases the parcel."""
         if not self.readers:
             self.backlog.add(self)
         self.readers[reader] = None
 
     def release(self, reader: Reader) -> None:
-        """Note that a reader has received its messages, or will not."""
+        """Record that a reader has received the messages, or will never receive them."""
         if reader in self.readers:
             del self.readers[reader]
             if not self.readers:

@@ -1,4 +1,7 @@
-"""Finds what is new since the last poll; a filter stores only the last reported block."""
+"""Finds the changes since the last poll of a filter.
+
+A block or log filter stores only the last reported block.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,11 +23,12 @@ from fastevm.rpc_types.logs import LogWriter
 
 
 class ChainFilter(Struct):
-    """A filter for new blocks (if ``wanted`` is None, reported as hashes) or for their logs.
+    """A filter for the hashes of new blocks (if ``wanted`` is None) or for new logs.
 
-    ``seen`` is the hash of the last block reported to the client. So a poll finds the blocks that
-    left the chain and joined it since, and stores nothing in between. ``upstream_first``: the first
-    block whose logs the next poll fetches from a fork's upstream; None: no fetch.
+    ``seen`` is the hash of the last block reported to the client. So a poll can find the blocks
+    that have since left or joined the chain, and nothing is stored between polls.
+    ``upstream_first`` is the first block whose logs the next poll fetches from a fork's upstream,
+    None for no fetch.
     """
 
     seen: bytes
@@ -33,7 +37,7 @@ class ChainFilter(Struct):
     lock: Lock = field(default_factory=Lock)
 
     def changes(self, context: Context) -> list[str] | bytes:
-        """Return what is new: hashes, or logs as the text of a JSON array.
+        """Return new hashes, or logs as the text of a JSON array.
 
         Logs that left the chain come first, newest first, marked as removed.
 
@@ -65,7 +69,7 @@ class ChainFilter(Struct):
         return encode(logs_upstream(history, wanted, first, min(end, history.number)))
 
     def _left_chain(self, context: Context) -> tuple[list[Block], int]:
-        """Return the reported blocks that left the chain, and the number of the last canonical."""
+        """Return the reported blocks that left the chain, and the last canonical block's number."""
         chain = context.node.chain
         block, removed = chain.block_by_hash(self.seen), []
         while block is not None and chain.canonical_hash(block.number) != block.hash:
@@ -94,7 +98,7 @@ class ChainFilter(Struct):
 
 
 class ArrivalFilter(Struct):
-    """A filter for new pool transactions. ``full``: as objects, not hashes."""
+    """A filter for new pool transactions, as objects if ``full``, else as hashes."""
 
     seen: int
     full: bool
@@ -103,7 +107,7 @@ class ArrivalFilter(Struct):
     def changes(
         self, context: Context, object_of: Callable[[Context, bytes], dict[str, Any] | None]
     ) -> list[str] | bytes:
-        """Return the transactions since the last poll, as far as the node remembers them.
+        """Return the new transactions since the last poll that the node still remembers.
 
         Objects are returned as the text of a JSON array. An answer is cut at `ARRIVALS_SIZE` bytes;
         the next poll continues there.

@@ -11,9 +11,9 @@ WATCH_SIZE: Final = 1_500
 
 
 class FilterQuota:
-    """Bytes used by filters and subscriptions: at most ``limit``, ``address_limit`` per address.
+    """Counts the bytes that filters and subscriptions use.
 
-    Thread-safe.
+    Allows at most ``limit`` bytes in total and ``address_limit`` per address. Thread-safe.
     """
 
     def __init__(self, limit: int, address_limit: int) -> None:

@@ -1,4 +1,4 @@
-"""Polled filters by id: limited in number; a filter expires if it is not polled."""
+"""Stores polled filters by id. Their number is limited, and unpolled filters expire."""
 
 import os
 import time
@@ -26,7 +26,10 @@ class Installed(NamedTuple, Generic[Filter]):
 
 
 class Filters(Generic[Filter]):
-    """The filters of all clients, at most ``limit``. Those not polled for ``lifetime`` s expire."""
+    """The filters of all clients, at most ``limit``.
+
+    A filter expires if it is not polled for ``lifetime`` seconds.
+    """
 
     def __init__(
         self,
@@ -84,7 +87,7 @@ class Filters(Generic[Filter]):
             return self._remove(filter_id)
 
     def _expire(self, now: float) -> None:
-        """Remove expired filters. They come first, because filters are sorted by last use."""
+        """Remove expired filters. They come first, because the filters are in order of use."""
         while self._filters:
             oldest, installed = next(iter(self._filters.items()))
             if now - installed.used < self.lifetime:

@@ -45,7 +45,7 @@ OVERRUN: Final = "events were lost: more than {limit} were queued"
 class Subscriber(Protocol):
     """Receives messages. ``deliver`` queues messages and returns whether more may follow.
 
-    ``has_room``: whether the queue accepts a message now. ``client``: the name for client limits.
+    ``has_room`` says whether the queue accepts a message now. Limits count by ``client``.
     """
 
     @property
@@ -57,11 +57,11 @@ class Subscriber(Protocol):
 
 
 class Hub:
-    """Distributes events to all listeners of a node. It runs on the event loop that started it.
+    """Distributes events to all listeners of a node. Runs on the event loop that started it.
 
     The node's threads append events to a bounded queue and wake the loop once for all events that
-    are queued before it runs. A thread of the hub builds each message once per distinct topic. Then
-    the message goes into each subscriber's own queue.
+    are queued before it runs. A thread of the hub builds each message once per distinct topic and
+    puts it into the queue of each subscriber.
     """
 
     def __init__(self, node: Node, limits: Limits, metrics: Metrics, freshness: Freshness) -> None:
@@ -93,7 +93,7 @@ class Hub:
         self._scribe = ThreadPoolExecutor(1, thread_name_prefix="fastevm-events")
 
     def start(self) -> None:
-        """Register with the node; called on the running loop."""
+        """Register with the node. Call it on the running loop."""
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._distribute())
         self.node.on_head(self._on_head)
@@ -156,7 +156,7 @@ class Hub:
             self._waiting -= 1
 
     async def confirmed(self, tx_hash: bytes, seen: Callable[[], bool], timeout: float) -> bool:
-        """Wait until ``seen()`` is true, at most ``timeout`` seconds. Returns whether it is."""
+        """Wait until ``seen()`` is true, at most ``timeout`` seconds. Returns ``seen()``."""
         arrived = asyncio.Event()
         self._waiters.setdefault(tx_hash, set()).add(arrived)
         try:
@@ -296,7 +296,7 @@ def _messages(
 ) -> tuple[list[tuple[Topic, list[bytes]]], int, list[Topic]]:
     """Return the messages of the first topics, their bytes of memory, and the remaining topics.
 
-    Stops after about `MESSAGES`. An event is skipped if its messages cannot be built.
+    Stops after about `MESSAGES`. Skips an event if its messages cannot be built.
     """
     answer: list[tuple[Topic, list[bytes]]] = []
     counted: set[int] = set()  # ids of messages: topics share those of the same logs

@@ -11,14 +11,14 @@ Column = dict[bytes, list[int]]  # value -> indices of the logs that contain it
 
 
 class LogTable:
-    """Selects logs by index, without testing each log: most filters match none."""
+    """Selects logs through an index, not by a test of each log: most filters match no log."""
 
     def __init__(self, logs: Sequence[Log]) -> None:
         self.logs = logs
 
     @cached_property
     def _columns(self) -> tuple[Column, ...]:
-        """Columns for the address, then for each topic position."""
+        """The columns: first the addresses, then the topics at each position."""
         columns: tuple[Column, ...] = tuple({} for _ in range(1 + LOG_TOPICS_LIMIT))
         for index, log in enumerate(self.logs):
             for column, value in zip(columns, (log.address, *log.topics), strict=False):
@@ -37,7 +37,7 @@ class LogTable:
 
 
 def _common(choices: Set[bytes], column: Column) -> list[bytes]:
-    """Returns the choices that occur in a column. Iterates over the smaller of both."""
+    """Returns the choices that occur in a column. Iterates over the smaller set."""
     if len(choices) <= len(column):
         return [value for value in choices if value in column]
     return [value for value in column if value in choices]

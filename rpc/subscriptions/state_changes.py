@@ -1,4 +1,4 @@
-"""``stateChanges``: the difference between the newest state and the last reported one."""
+"""``stateChanges``: reports the difference between the newest and the last reported state."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -20,8 +20,8 @@ SLOTS_IN_A_MESSAGE: Final = 4_096
 class StatePosition(Struct, frozen=True):
     """A state that was or will be reported to subscribers.
 
-    ``number``: of its block. ``slice_index`` and ``published`` as in `PendingBlock`; None for the
-    state after a canonical block.
+    ``number`` is the block number. ``slice_index`` and ``published`` are as in `PendingBlock`, and
+    None for the state after a canonical block.
     """
 
     layer: Layer
@@ -45,7 +45,7 @@ class StatePosition(Struct, frozen=True):
 
 
 class ReportedState:
-    """The last reported state; each step compares the next state with it.
+    """The last reported state. Each step compares the next state with the last one.
 
     Reorganised blocks and withdrawn slices are steps like any other, so a value that returns to its
     previous state is reported. Only the event loop calls `begin` and `end`; only the thread that
@@ -62,15 +62,15 @@ class ReportedState:
         return self._position is not None
 
     def begin(self, position: StatePosition) -> None:
-        """Start reporting changes from this state on; called for the first subscriber."""
+        """Start reporting changes from this state on, when the first subscriber joins."""
         self._position, self._published = position, position.published or 0.0
 
     def end(self) -> None:
-        """Stop reporting; called when the last subscriber has left."""
+        """Stop reporting, when the last subscriber has left."""
         self._position = None
 
     def step(self, position: StatePosition | None) -> "StateStep | None":
-        """Return the step to a newer state; None for a slice older than the last reported one."""
+        """Return the step to a newer state. None for a slice older than the last reported slice."""
         before = self._position
         if before is None or position is None:
             return None

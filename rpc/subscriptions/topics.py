@@ -48,17 +48,18 @@ ORDER: Final = (
 
 
 class LastMessage(bytes):
-    """A message after which its subscription ends."""
+    """The last message of a subscription. The subscription ends after it."""
 
 
 class Topic(Struct, frozen=True):
     """The topic of a subscription. Equal topics get equal messages, which are built once.
 
-    ``wanted`` selects logs, or transactions by their logs. ``full``: objects instead of hashes, or
-    receipts with the timestamp of their block. ``hashes`` selects transactions; empty: all.
-    ``reorgs``: an inclusion is followed until it is final. ``removed``: also send logs that are
-    withdrawn before they are canonical. ``addresses``: the accounts whose changes are reported.
-    ``watch``: the request of a subscription that `WatchService` answers.
+    ``wanted`` selects logs, or transactions by their logs. ``full`` selects objects in place of
+    hashes, or receipts with the timestamp of their block. ``hashes`` selects transactions; if it is
+    empty, all match. With ``reorgs``, an inclusion is followed until it is final. With ``removed``,
+    logs that are withdrawn before they are canonical are sent too. ``addresses`` are the accounts
+    whose changes are reported. ``watch`` is the request of a subscription that `WatchService`
+    answers.
     """
 
     kind: str
@@ -72,13 +73,13 @@ class Topic(Struct, frozen=True):
 
     @property
     def memory(self) -> int:
-        """Bytes of memory of the selection."""
+        """The bytes of memory that the selection uses."""
         selected = len(self.hashes) + len(self.addresses)
         size = selected * HASH_MEMORY + (0 if self.wanted is None else self.wanted.memory)
         return size + (0 if self.watch is None else self.watch.memory)
 
     def greetings(self, node: Node) -> list[bytes]:
-        """Return the first messages: ``syncing`` of a follower that has caught up, or inclusions.
+        """Return the first messages: ``syncing`` from a follower that has caught up, or inclusions.
 
         A node that builds its own chain sends no ``syncing`` message, like geth.
         """
@@ -136,7 +137,7 @@ class HeadEvent:
         return (entry.hash for block in self.change.added for entry in block.transactions)
 
     def messages(self, topic: Topic) -> list[bytes]:
-        """Return a header for each new block; or logs, first the removed ones.
+        """Return a header for each new block, or logs, of which removed logs come first.
 
         Removed logs come in reverse order.
         """
@@ -154,7 +155,7 @@ class HeadEvent:
 
     @cached_property
     def state_step(self) -> StateStep | None:
-        """The change to the newest state."""
+        """The step from the last reported state to the newest state."""
         return self.reported.step(self.position)
 
     @cached_property
@@ -163,7 +164,7 @@ class HeadEvent:
         return EncodedLogs(self.sent.take(self.node.pending()))
 
     def _receipts(self, topic: Topic) -> Iterator[bytes]:
-        """Yield an array of selected receipts for each new block that has any."""
+        """Yield an array of receipts for each new block with at least one selected receipt."""
         for block in self.change.added:
             view = View(self.node, block)
             texts = [
@@ -175,7 +176,7 @@ class HeadEvent:
                 yield b"[%b]" % b",".join(texts)
 
     def _inclusions(self, topic: Topic) -> Iterator[bytes]:
-        """Yield messages about the transaction: in a removed block, in an added block."""
+        """Yield messages that the transaction was in a removed block or is in an added block."""
         changes = [(REORGED, block) for block in self.change.removed if topic.reorgs]
         changes += [(INCLUDED, block) for block in self.change.added]
         for status, block in changes:
@@ -230,7 +231,7 @@ class SliceMemory:
 
 
 class SliceEvent:
-    """A slice was published. ``new``: indices of the transactions that it added."""
+    """A slice was published. ``new`` are the indices of the added transactions."""
 
     kinds = frozenset((PENDING_LOGS, NEW_SLICES, NEW_SLICE_TRANSACTIONS, STATE_CHANGES))
 
@@ -255,7 +256,7 @@ class SliceEvent:
         return (self.pending.transactions[index].hash for index in self.new)
 
     def messages(self, topic: Topic) -> list[bytes]:
-        """Return the block so far, or what the slice added: logs, hashes or objects."""
+        """Return the block so far, or the logs, hashes or objects that the slice added."""
         if topic.kind == PENDING_LOGS:
             new = self.logs.messages(topic)
             return [*self.withdrawn.messages(topic), *new] if topic.removed else new
@@ -273,12 +274,12 @@ class SliceEvent:
 
     @cached_property
     def state_step(self) -> StateStep | None:
-        """The change to the newest state."""
+        """The step from the last reported state to the newest state."""
         return self.reported.step(StatePosition.of_slice(self.pending))
 
     @cached_property
     def withdrawn(self) -> "EncodedLogs":
-        """The pre-confirmed logs that this slice no longer has; its new logs are recorded."""
+        """The pre-confirmed logs that this slice no longer has. Records the new logs."""
         gone, position = self.sent.take(self.pending), self._first_log
         for index in self.new:
             count = len(self.pending.receipts[index].logs)
@@ -289,7 +290,7 @@ class SliceEvent:
         return EncodedLogs(gone)
 
     def _removed(self, index: int, position: int) -> list[tuple[Log, bytes]]:
-        """The logs of a transaction, marked as removed. ``position``: index of the first."""
+        """Return the logs of a transaction as removed. ``position`` is the first log's index."""
         logs = self.pending.receipts[index].logs
         return [
             (entry, self.view.log_text(entry, index, position + at, removed=True))
@@ -298,7 +299,7 @@ class SliceEvent:
 
     @cached_property
     def logs(self) -> "EncodedLogs":
-        """The new logs."""
+        """The logs that the slice added."""
         told, position = [], self._first_log
         for index in self.new:
             for entry in self.pending.receipts[index].logs:
@@ -334,7 +335,7 @@ class SliceEvent:
 
 
 class WithdrawalEvent:
-    """The pending block was withdrawn: the newest state is the head's again."""
+    """The pending block was withdrawn. The newest state is again the state of the head."""
 
     kinds = frozenset((STATE_CHANGES,))
 
@@ -352,7 +353,7 @@ class WithdrawalEvent:
 
     @cached_property
     def state_step(self) -> StateStep | None:
-        """The change to the newest state."""
+        """The step from the last reported state to the newest state."""
         return self.reported.step(self.position)
 
 
@@ -395,7 +396,7 @@ def inclusion(node: Node, status: str, block: Block, index: int, with_block: boo
 
 
 def ended(node: Node, topic: Topic, messages: list[bytes]) -> list[bytes]:
-    """Return the messages of an inclusion; marks the last one if the subscription ends with it."""
+    """Return the messages of an inclusion, as a `LastMessage` where the subscription ends."""
     if not topic.reorgs:
         return [LastMessage(message) for message in messages[:1]]
     (tx_hash,) = topic.hashes

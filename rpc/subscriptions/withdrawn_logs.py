@@ -1,4 +1,4 @@
-"""Withdrawn logs: pre-confirmed logs whose transaction is neither pending nor mined."""
+"""Finds withdrawn logs: pre-confirmed logs whose transaction is neither pending nor mined."""
 
 from collections.abc import Callable, Iterable
 
@@ -25,13 +25,13 @@ class WithdrawnLogs:
         self._sent.clear()
 
     def add(self, tx_hash: bytes, removed: Callable[[], list[EncodedLog]]) -> None:
-        """Records a transaction with logs. ``removed`` encodes them with ``removed`` true."""
+        """Records a transaction with logs. ``removed`` encodes the logs as removed."""
         self._sent[tx_hash] = removed
 
     def take(self, pending: PendingBlock | None) -> list[EncodedLog]:
-        """Returns the logs that are withdrawn now, newest first, and drops them.
+        """Returns the logs that are withdrawn now, newest first, and forgets them.
 
-        ``pending``: the newest pre-confirmed block. Logs that became canonical are dropped, too.
+        ``pending`` is the newest pre-confirmed block. Also forgets logs that became canonical.
         """
         waiting = _hashes(pending)
         gone = [tx_hash for tx_hash in self._sent if tx_hash not in waiting]

@@ -1,4 +1,4 @@
-"""Log records of answers: failed requests with their reason, and transactions that stay pooled."""
+"""Creates log records of failed requests, and of transactions that stay in the pool."""
 
 from __future__ import annotations
 
@@ -34,18 +34,22 @@ GWEI: Final = 10**9
 
 
 def is_of_explorer(request: dict[str, Any]) -> bool:
-    """Returns whether the explorer sent a request. Its calls of contracts may fail routinely."""
+    """Returns whether the explorer sent a request.
+
+    The explorer's calls of contracts may fail routinely.
+    """
     return str(request.get("id")).startswith(EXPLORER_IDS)
 
 
 def answers_of(
     context: Context, recorder: Recorder, latest: View, body: bytes, answer: bytes, *, params: bool
 ) -> Iterator[Json]:
-    """Yields a record for each request of a body: method, error if it failed, why it stays pooled.
+    """Yields a record for each request of a body: method, error, why a transaction stays pooled.
 
-    Requests that make blocks, move the clock or reset the chain have a text ``happened``. The
-    explorer's requests are left out, except transactions. ``latest``: the head after the answer.
-    ``answer``: empty if it is too long to parse. ``params``: include the parameters.
+    The record of a request that builds blocks, moves the clock or resets the chain has a text
+    ``happened``. Leaves out the explorer's requests, except transactions. ``latest`` is the head
+    after the answer. ``answer`` is empty if it is too long to parse. With ``params``, records
+    include the parameters.
     """
     answers = {_key(item): item for item in _objects(answer)}
     for request in _objects(body):
@@ -66,7 +70,7 @@ def answers_of(
 
 
 def _success(context: Context, latest: View, request: dict[str, Any], result: Any) -> Json:
-    """Returns the effects of a request that no block shows."""
+    """Returns those effects of a request that no block shows."""
     method, params = request.get("method"), request.get("params")
     first = params[0] if isinstance(params, list) and params else None
     if method in SENDS:
@@ -82,7 +86,7 @@ def _success(context: Context, latest: View, request: dict[str, Any], result: An
 
 
 def _mined(latest: View, count: Any) -> Json:
-    """Returns which blocks were made; nothing for a block whose transactions are logged."""
+    """Returns the blocks that were built, without blocks whose transactions are logged."""
     blocks, last = _number(count, 1), latest.block.number
     if blocks > 1:
         return {"happened": f"Mined {blocks} blocks, {last - blocks + 1} to {last}"}
@@ -92,7 +96,7 @@ def _mined(latest: View, count: Any) -> Json:
 
 
 def _number(value: Any, default: int) -> int:
-    """Returns a parameter as a number; it may be a JSON number or a text."""
+    """Returns a parameter, which may be a JSON number or a text, as a number."""
     try:
         return int(value, 0) if isinstance(value, str) else int(value)
     except (TypeError, ValueError):
@@ -130,7 +134,7 @@ def _failure(recorder: Recorder, error: Any) -> Json:
 
 
 def _lacks_reason(error: Any) -> bool:
-    """Returns whether an error is that of a revert without data."""
+    """Returns whether an error reports a revert without data."""
     if not isinstance(error, dict) or REVERTED not in str(error.get("message")):
         return False
     return error.get("data") in (None, "0x")

@@ -1,7 +1,7 @@
-"""Log records of blocks and transactions as JSON values, with names where they are known.
+"""Creates log records of blocks and transactions as JSON values, with known names.
 
-A transaction that runs code is executed again for its call tree, because a receipt contains neither
-the reason of a failure nor the console output.
+A transaction that runs code is executed again to get its call tree, because a receipt contains
+neither the reason of a failure nor the console output.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SELECTOR: Final = 4
 
 
 class Recorder:
-    """Creates the records of blocks; ``traces``: with call trees."""
+    """Creates the records of blocks. With ``traces``, records include call trees."""
 
     def __init__(self, names: Names, contracts: ContractFiles, *, traces: bool = False) -> None:
         self.names, self.contracts, self.traces = names, contracts, traces
@@ -51,7 +51,7 @@ class Recorder:
         self.logs_are_there = False  # whether code that writes to the console has run
 
     def block(self, view: View) -> Iterator[Json]:
-        """Yields a record per transaction, then one for the block; nothing for an empty block."""
+        """Yields a record per transaction, then the block's record. Skips empty blocks."""
         block = view.block
         try:
             view.receipts  # noqa: B018 the view keeps them
@@ -119,7 +119,7 @@ class Recorder:
         return None if known is None else cut(known.name)
 
     def called(self, data: bytes) -> str:
-        """Returns the function that ``data`` calls with its arguments, or the selector; cut."""
+        """Returns the function that ``data`` calls, with arguments, or the selector, shortened."""
         return cut(self.names.call(data) or shortened(data[:SELECTOR]))
 
     def log(self, log: Any) -> Json:
@@ -197,7 +197,10 @@ class Recorder:
         return cut(str(frame.get("error", "failed")))
 
     def tree(self, frame: Json, left: list[int]) -> Json:
-        """Return the record of a call and its subcalls. ``left``: number of calls still shown."""
+        """Return the record of a call and its subcalls.
+
+        ``left`` counts the calls that may still be shown.
+        """
         data, kind = _bytes(frame.get("input")), str(frame["type"])
         record: Json = {"type": kind, "to": frame.get("to"), "gasUsed": int(frame["gasUsed"], 16)}
         if int(frame.get("value", "0x0"), 16):
@@ -223,7 +226,7 @@ class Recorder:
         return record
 
     def _tree_log(self, log: Json) -> Json:
-        """Return the record of a call's log. ``position``: the number of subcalls before it."""
+        """Return the record of a call's log. ``position`` counts the subcalls before the log."""
         topics, data = [_bytes(item) for item in log["topics"]], _bytes(log.get("data"))
         name = self.names.event(topics, data)
         shown = cut(name) if name else " ".join(log["topics"]) or "anonymous"
@@ -231,7 +234,7 @@ class Recorder:
 
 
 def recorder_of(options: TerminalOptions, contracts: ContractFiles) -> Recorder:
-    """Returns a recorder for the options, which takes names from artifact files."""
+    """Returns a recorder with these options. It takes names from the artifact files."""
     version = 0
 
     def added() -> Iterator[Entry]:

@@ -1,4 +1,7 @@
-"""Console output of eth_call and eth_estimateGas, which are executed again to find it."""
+"""Logs the console output of eth_call and eth_estimateGas.
+
+The calls are executed again, because their answers do not contain the output.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ def calls_of(
 ) -> Iterator[Json]:
     """Yield a record for each call in a body that wrote to the console.
 
-    ``newest``: the blocks when the calls were executed. Calls beyond the ``budget`` are left out.
+    ``newest`` are the newest blocks at the time of the calls. Leaves out calls beyond the
+    ``budget``.
     """
     if budget.is_spent:
         return

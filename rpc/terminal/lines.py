@@ -16,13 +16,13 @@ Json = dict[str, Any]
 
 
 class Lines:
-    """Formats records. ``coloured``: with terminal escape sequences."""
+    """Formats records. With ``coloured``, uses terminal escape sequences."""
 
     def __init__(self, *, coloured: bool) -> None:
         self.coloured = coloured
 
     def of(self, record: Json) -> str:
-        """Return the lines of a record, each with its line end."""
+        """Return the lines of a record, each with a line end."""
         made = {
             "transaction": self._transaction,
             "block": self._block,
@@ -88,7 +88,7 @@ class Lines:
         yield from self._console_lines(record)
 
     def _tree(self, frame: Json, first: str = "    ", rest: str = "    ") -> Iterator[str]:
-        """Yield the lines of a call and its subcalls. ``first``, ``rest``: line prefixes."""
+        """Yield the lines of a call and its subcalls. ``first`` and ``rest`` are line prefixes."""
         line = self._paint(f"[{frame['gasUsed']:,}] {frame['type']} {frame['to']}", DIM)
         if "function" in frame:
             line += f" {self._paint(frame['function'], YELLOW)}"
@@ -159,7 +159,7 @@ class Lines:
 
 
 def _parts(frame: Json) -> list[Json | str]:
-    """Return the subcalls and events of a call in order; a text for those left out."""
+    """Return the subcalls and events of a call in order, and a text for omitted subcalls."""
     calls, logs = frame.get("calls", ()), frame.get("logs", ())
     parts: list[Json | str] = []
     for position in range(len(calls) + 1):

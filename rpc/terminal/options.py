@@ -13,10 +13,10 @@ REQUESTS, PARAMS, TRACES = 1, 2, 3  # number of -v options from which each is sh
 
 
 class TerminalOptions(Struct, frozen=True):
-    """What is shown, and how. ``abis``: directories of ABI files. ``as_json``: one value per line.
+    """Selects what the terminal shows. ``abis`` are directories of ABI files.
 
-    ``console``: show the console output of contracts. ``coloured``: use escape sequences; None:
-    only if the output is a terminal.
+    With ``as_json``, each line is a JSON value. With ``console``, the console output of contracts
+    is shown. ``coloured`` selects escape sequences; None selects them if the output is a terminal.
     """
 
     requests: bool = False
@@ -29,7 +29,7 @@ class TerminalOptions(Struct, frozen=True):
 
 
 def add_terminal_arguments(parser: argparse.ArgumentParser, *, tells: bool) -> None:
-    """Add the options. ``tells``: show transactions by default."""
+    """Add the options. With ``tells``, transactions are shown by default."""
     group = parser.add_argument_group("terminal")
     group.add_argument(
         "-q", "--quiet", "--silent", action="store_true",

@@ -1,4 +1,4 @@
-"""Calls of requests that the terminal executes again."""
+"""Decodes the calls in requests, so that the terminal can execute them again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def may_call(body: bytes) -> bool:
 
 
 class NewestViews:
-    """The blocks that ``latest`` and ``pending`` name at construction, with their states."""
+    """The ``latest`` and ``pending`` blocks at the time of construction, with their states."""
 
     def __init__(self, context: Context) -> None:
         self.latest = context.latest_view()
@@ -52,7 +52,7 @@ class NewestViews:
 
 
 class RepeatedCall:
-    """A call, decoded from the parameters of its request. ``newest``: the blocks when it ran.
+    """A call, decoded from the parameters of its request. ``newest`` are the blocks at that time.
 
     Raises RpcError or ValueError for invalid parameters, FastevmError if the state is gone.
     """

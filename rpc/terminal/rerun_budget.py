@@ -15,9 +15,9 @@ TOO_LARGE: Final = f"not available: its calls take more than {TREE_SIZE} bytes"
 
 
 class RerunBudget:
-    """A budget of execution time in seconds: grows by `SHARE` of the elapsed time, up to `BURST`.
+    """A budget of seconds that grows by `SHARE` of the elapsed time, up to `BURST`.
 
-    Clients of a node decide what executing their transactions costs, so the terminal needs a limit.
+    Clients of a node decide how much time their transactions take, so the terminal needs a limit.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,7 +27,7 @@ class RerunBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the budget is used up, so that nothing may be executed again now."""
+        """Whether the budget is used up. If so, nothing may be executed again now."""
         with self._lock:
             now = self._clock()
             self._left = min(BURST, self._left + SHARE * (now - self._at))

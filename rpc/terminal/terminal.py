@@ -1,7 +1,7 @@
 """Logs the node's events to the terminal, in a thread with a bounded queue.
 
-Callers only add work to the queue. If it is full, the work is counted and dropped, and a line
-reports the number: the node never waits for the terminal.
+Callers only add work to the queue. If the queue is full, the work is dropped, and a line reports
+how much was dropped. So the node never waits for the terminal.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Terminal:
         self._thread.join(END_SECONDS)
 
     def dispatcher(self, *parts: Any) -> Dispatcher:
-        """Return a dispatcher, made from ``parts``, whose requests are logged."""
+        """Create a dispatcher from ``parts``, and log its requests."""
         made = LoggedDispatcher(*parts)
         self._contracts = made.context.contracts
         made.log_request, made.log_calls = self.request, self.calls
@@ -104,10 +104,10 @@ class Terminal:
             self._hand_over(lambda: self._requests(body))
 
     def calls(self, context: Context, body: bytes) -> None:
-        """Log the console output of the calls in a body; called when they have started.
+        """Log the console output of the calls in a body. Call it when the calls have started.
 
-        The calls are executed again, on the states of this moment. Only done once code that writes
-        to the console has run.
+        Executes the calls again, on the current states. Does so only once code that writes to the
+        console has run.
         """
         recorder = self._recorder_made
         if recorder is None or not self.options.console or not recorder.logs_are_there:
@@ -117,11 +117,10 @@ class Terminal:
             self._hand_over(lambda: late.calls_of(context, newest, body, budget))
 
     def answer(self, context: Context, body: bytes, answer: Answer, seconds: float) -> None:
-        """Log the failed requests of a body; with JSON output and ``requests``, all of them.
+        """Log the failed requests of a body, or all requests with JSON output and ``requests``.
 
-        Also logs transactions that a node with mining on demand leaves in the pool, with the
-        reason, and requests that make blocks without transactions, move the clock or reset the
-        chain.
+        Also logs why a node with mining on demand leaves a transaction in the pool, and requests
+        that build blocks without transactions, move the clock or reset the chain.
         """
         text = answer if isinstance(answer, bytes) and len(answer) <= BODY_LIMIT else b""
         logs_all = self.options.requests and self.options.as_json
@@ -162,7 +161,7 @@ class Terminal:
     # --- in the thread ----------------------------------------------------------------------------
 
     def _next(self) -> Work | None:
-        """Return the next work; after an idle phase with a delay, so that clients come first."""
+        """Return the next work. After an idle phase, waits briefly to serve clients first."""
         was_silent = self._queue.empty()
         work = self._queue.get()
         if was_silent and work is not None:
@@ -199,7 +198,7 @@ class Terminal:
             self._write_lines(self._lines.of(record), record)
 
     def _write_lines(self, lines: str, record: Json) -> None:
-        """Write lines. A request with the same lines as the previous one is only counted."""
+        """Write lines. Only counts a request with the same lines as the previous request."""
         if record["event"] == "request" and lines == self._last_line:
             self._repeated += 1
             return
@@ -214,7 +213,7 @@ class Terminal:
             self._repeated = 0
 
     def _loaded(self) -> Iterator[Json]:
-        """Create the recorder. Yields the directories that its names come from."""
+        """Create the recorder. Yields the directories of the files with names."""
         contracts = self._recorder().contracts
         for directory, count in contracts.counts().items():
             if count or directory in self.options.abis:

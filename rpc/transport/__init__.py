@@ -1,1 +1,1 @@
-"""Sockets: HTTP, WebSocket and the feed."""
+"""Serves HTTP, WebSocket, IPC and the feed."""

@@ -46,8 +46,8 @@ def is_loopback(host: str) -> bool:
 def client_of(address: str) -> str:
     """Return the client name that limits use for ``address``.
 
-    For IPv6 it is the /64 network, since a host may use any address in it. An IPv4-mapped address
-    becomes its IPv4 address.
+    An IPv6 client is named by its /64 network, since a host may use any address of the network. An
+    IPv4-mapped address becomes its IPv4 address.
     """
     if ":" not in address:
         return address
@@ -82,14 +82,13 @@ def parse_namespaces(text: str) -> frozenset[str]:
 class Access(Struct, frozen=True):
     """The access rules of one listener.
 
-    ``hosts``: allowed Host names, besides localhost, IP addresses and ``bound``, the listening
-    address.
-    ``origins``: allowed origins such as ``https://app.example``, besides local ones. ``*`` in
-    either allows all. ``namespaces``: the served namespaces; None: all on loopback,
-    `PUBLIC_NAMESPACES` elsewhere. ``keys``: required for all namespaces but `OPEN_NAMESPACES`;
-    None: no keys.
-    ``proxies``: addresses of reverse proxies whose X-Forwarded-For is trusted. ``explorer``:
-    whether browsers get the explorer page; None: on loopback only.
+    ``hosts`` are allowed Host names, besides localhost, IP addresses and ``bound``, the listening
+    address. ``origins`` are allowed origins such as ``https://app.example``, besides local origins.
+    ``*`` in ``hosts`` or ``origins`` allows all. ``namespaces`` are the served namespaces; None
+    means all on loopback, `PUBLIC_NAMESPACES` elsewhere. ``keys`` are required for all namespaces
+    except `OPEN_NAMESPACES`; None means no keys. ``proxies`` are the addresses of reverse proxies
+    whose X-Forwarded-For is trusted. ``explorer`` says whether browsers get the explorer page; None
+    means on loopback only.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -126,7 +125,7 @@ class Access(Struct, frozen=True):
     def client(self, peer: str, forwarded: str | None) -> str:
         """Return the client name that limits use for a request from ``peer``, see `client_of`.
 
-        ``forwarded``: the X-Forwarded-For header. Only its last address was written by the proxy.
+        ``forwarded`` is the X-Forwarded-For header. The proxy wrote only its last address.
         """
         if not forwarded or peer not in self.proxies:
             return client_of(peer)
@@ -136,7 +135,7 @@ class Access(Struct, frozen=True):
             return client_of(peer)
 
     def allows_origin(self, origin: str) -> bool:
-        """Return whether a page of ``origin`` may call. Browser extensions may not.
+        """Return whether pages of ``origin`` may call methods. Browser extensions may not.
 
         Browsers send ``scheme://host`` or ``null``; any other word is the name of a program, such
         as titanoboa's ``Titanoboa``.
@@ -183,7 +182,7 @@ DEFAULT_ACCESS: Final = Access()
 
 
 class Keys(Struct, frozen=True):
-    """Keys to the guarded namespaces: a bearer token, or the secret of signed tokens (JWT)."""
+    """Keys for the guarded namespaces: a bearer token, or the secret of signed tokens (JWT)."""
 
     token: str | None = None
     secret: bytes | None = None
@@ -224,9 +223,9 @@ def read_secret(path: Path) -> bytes:
 def is_signed(token: str, secret: bytes, now: float) -> bool:
     """Return whether a JSON web token is signed with ``secret`` (HS256) and valid at ``now``.
 
-    ``now``: Unix seconds. By the rules of the engine API ``iat`` may differ by 60 seconds and
-    ``exp`` must be in the future. ``nbf`` may be 60 seconds in the future. A header with ``crit``
-    requires extensions, none of which is implemented (RFC 7515, 4.1.11).
+    ``now``: Unix seconds. According to the engine API, ``iat`` may differ from ``now`` by 60
+    seconds, and ``exp`` must be in the future. ``nbf`` may be 60 seconds in the future. A header
+    with ``crit`` requires extensions (RFC 7515, 4.1.11), and this function implements none.
     """
     signed, _, signature = token.rpartition(".")
     header_text, dot, claims_text = signed.partition(".")
@@ -267,5 +266,5 @@ def _bytes(text: str) -> bytes:
 
 
 def lower(names: Iterable[str]) -> frozenset[str]:
-    """Return names of hosts or origins in the form in which they are compared."""
+    """Return names of hosts or origins normalised for comparison."""
     return frozenset(name.strip().lower().rstrip("/") for name in names)

@@ -59,7 +59,7 @@ def refused_headers(request: web.BaseRequest) -> str | None:
 class Runner(web.AppRunner):
     """A runner that refuses headers before aiohttp's own handlers see them.
 
-    aiohttp fails on some that are not text, such as Expect, before middlewares run.
+    aiohttp fails on some headers that are not text, such as Expect, before middlewares run.
     """
 
     async def _make_server(self) -> web.Server:
@@ -105,7 +105,7 @@ class Endpoint:
         self.sessions: dict[Session, web.WebSocketResponse] = {}
 
     def runner(self, keepalive: float, shutdown: float) -> web.AppRunner:
-        """Return the runner of the application; both times in seconds."""
+        """Return the runner of the application. Both times are in seconds."""
         return Runner(
             self.application(),
             access_log=None,
@@ -153,7 +153,7 @@ class Endpoint:
 
     @web.middleware
     async def admission(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse unknown Host names, and origins that may not call."""
+        """Refuse unknown Host names, and origins that may not call methods."""
         headers = request.headers
         refusal = self.access.refusal(headers.get("Host", ""), headers.get("Origin"))
         return await handler(request) if refusal is None else self._text(403, refusal)
@@ -278,15 +278,16 @@ class Endpoint:
         return web.Response(status=204, headers=self._headers(request) | PREFLIGHT_HEADERS)
 
     async def health(self, request: web.Request) -> web.Response:
-        """Answer 200 as long as the process serves."""
+        """Answer 200 as long as the process serves requests."""
         return self._text(200, "ok")
 
     async def ready(self, request: web.Request) -> web.Response:
         """Answer whether the node is ready, with its head and the served pre-confirmed block.
 
         The status is 503 if the node is not ready, for example because its newest slice is too old.
-        A follower adds the state of its connections, the age in seconds of its upstream's head and
-        of its newest slice, and which parts of its pending block it cannot check.
+        The answer of a follower also has the state of its connections, the age in seconds of the
+        upstream's head and of the newest slice, and the parts of the pending block that it cannot
+        check.
         """
         context = self.dispatcher.context
         ready = context.freshness.ready()
@@ -336,7 +337,7 @@ class Endpoint:
         return web.Response(status=status, text=text + "\n")
 
     def _headers(self, request: web.Request) -> dict[str, str]:
-        """Return CORS headers. Origins that are not allowed were refused before."""
+        """Return CORS headers. `admission` has already refused origins that are not allowed."""
         origin = request.headers.get("Origin")
         return {} if origin is None else {ALLOW_ORIGIN: origin, "Vary": "Origin"}
 
@@ -359,7 +360,7 @@ class Endpoint:
 
 
 def _end_after(request: web.Request) -> None:
-    """Close the connection after this answer, because its client asked to upgrade the protocol.
+    """Close the connection after this answer, because the client asked to upgrade the protocol.
 
     After a refused upgrade, WebSocket frames may follow. aiohttp would parse them as a request and
     copy megabytes of them into an error.

@@ -54,7 +54,7 @@ class Holder(Protocol):
     """Counts the memory of messages in progress."""
 
     def message_began(self, message: bytes) -> int:
-        """Charge the memory of a message in progress; return the bytes, for `message_ended`."""
+        """Charge the memory of a message in progress. Return the bytes for `message_ended`."""
 
     def message_ended(self, memory: int) -> None:
         """Release the memory of a message that has been answered."""
@@ -63,9 +63,9 @@ class Holder(Protocol):
 class Subscription:
     """A subscription of a session: its id and its notifications.
 
-    Notifications are held until `begin`, because the client must receive the id first: another
-    request of the same batch may have caused them. The limits of the queue apply to held
-    notifications, too.
+    Notifications are held until `begin`, because the client must receive the id first, and another
+    request of the same batch may cause notifications. The limits of the queue apply to held
+    notifications too.
     """
 
     def __init__(self, session: "Session", topic: Topic) -> None:
@@ -95,7 +95,7 @@ class Subscription:
         return not outbox.full
 
     def deliver(self, messages: Sequence[bytes], parcel: Parcel | None = None) -> bool:
-        """Queue notifications as one entry; a full queue ends the subscription.
+        """Queue notifications as one entry. A full queue ends the subscription.
 
         ``parcel`` counts the memory of messages that subscribers share. Returns False if the
         subscription ends.
@@ -118,7 +118,7 @@ class Subscription:
         return False
 
     def begin(self) -> None:
-        """Deliver the first messages and the held notifications; later ones go into the queue."""
+        """Deliver the first and the held notifications. Later ones go into the queue."""
         held, self._held = self._held or [], None
         if self._overran:
             self._close_slow(self.session.outbox.fullness)
@@ -141,7 +141,7 @@ class Subscription:
         return Entry(messages, wrap=self._wrap, reader=self, parcel=parcel)
 
     def _new_inclusions(self, messages: Sequence[bytes]) -> list[bytes]:
-        """Return the inclusions that do not repeat the previous one, up to the last message."""
+        """Return the inclusions without repetitions of the previous one, up to the last message."""
         found: list[bytes] = []
         for message in messages:
             if message != self._newest and not isinstance(self._newest, LastMessage):
@@ -155,7 +155,7 @@ class Subscription:
             self.session.forget(self)
 
     def drop(self) -> None:
-        """Remove the queued notifications and close: those of all clients need too much memory."""
+        """Remove the queued notifications and close. All clients' queues need too much memory."""
         self.discard_held()
         self.session.outbox.drop(self)
         if self.id in self.session.subscriptions:
@@ -187,7 +187,7 @@ class Subscription:
 class SessionRequest(Struct):
     """One message of a client, and the subscriptions that it opened.
 
-    They receive events immediately, and deliver them once the answer is queued.
+    The subscriptions receive events immediately, and deliver them once the answer is queued.
     """
 
     session: "Session"
@@ -209,7 +209,7 @@ class SessionRequest(Struct):
         return self.session.cancel(subscription_id)
 
     def begin(self) -> None:
-        """Start delivery of the opened subscriptions, unless cancelled in the same message."""
+        """Start delivery to the opened subscriptions that the same message did not cancel."""
         for subscription in self.opened:
             if subscription.id in self.session.subscriptions:
                 subscription.begin()
@@ -326,13 +326,13 @@ class Session:
         request.begin()
 
     def cut(self) -> None:
-        """End without a goodbye: too much waits for the client."""
+        """End the session immediately, because too much data waits for the client."""
         self.hub.metrics.add("sockets_cut_off_total")
         self.cut_off = True
         self._overflow.set()
 
     async def _whole(self, answer: LongAnswer) -> bytes:
-        """Join a long answer into one message. Returns an error if it is spooled and too large."""
+        """Join a long answer into one message. Returns an error if it is too large to join."""
         if answer.is_spooled and len(answer) > self.limits.batch_response_size:
             error = wire_error(RpcError("response_too_large"), self.dispatcher.context.dialect)
             return encode_error(answer.id, error)

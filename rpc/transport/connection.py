@@ -1,9 +1,10 @@
-"""HTTP connections of a listener: JSON-RPC POSTs are parsed and answered here, others by aiohttp.
+"""HTTP connections of a listener. Answers JSON-RPC POSTs; aiohttp answers other requests.
 
 A request takes the fast path if its head contains only the headers that client libraries send: a
-length, a JSON type, no encodings, upgrades or expectations, and an allowed Host. At the first other
-head the connection is delegated to aiohttp's protocol, so that no rule of HTTP is implemented
-twice. The limits and timeouts of a connection are enforced here in both cases.
+length, a JSON type, no encodings, upgrades or expectations, and an allowed Host. At the first
+request with another head, the connection is delegated to aiohttp's protocol, so that no rule of
+HTTP is implemented twice. This module enforces the limits and timeouts of a connection in both
+cases.
 """
 
 import asyncio
@@ -56,16 +57,16 @@ LINES: Final = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e]*(?:\r\
 
 
 def http_date(seconds: int) -> bytes:
-    """Format Unix seconds as an HTTP date. Importing `email.utils`, which also can, takes 4 ms."""
+    """Format Unix seconds as an HTTP date, without `email.utils`, whose import takes 4 ms."""
     t = time.gmtime(seconds)
     day = f"{DAYS[t.tm_wday]}, {t.tm_mday:02} {MONTHS[t.tm_mon - 1]} {t.tm_year:04}"
     return f"{day} {t.tm_hour:02}:{t.tm_min:02}:{t.tm_sec:02} GMT".encode()
 
 
 class Head(NamedTuple):
-    """The parsed head of a request on the fast path: sizes in bytes of the head and the body.
+    """The parsed head of a request on the fast path, with the sizes of head and body in bytes.
 
-    ``forwarded``: the X-Forwarded-For header, None without one.
+    ``forwarded`` is the X-Forwarded-For header, None if the request has none.
     """
 
     size: int
@@ -76,12 +77,12 @@ class Head(NamedTuple):
 class HttpListener:
     """The state that the connections of one listener share.
 
-    ``respond(body, client)`` returns the answer or an awaitable of it. ``after_answer()`` is called
-    when the answer was sent or its task has started. ``delegate(connection, data)`` passes a
-    connection that leaves the fast path to aiohttp; ``data``: the bytes that it has received.
-    ``access``: the access rules. ``types``: content types of the fast path in lower case.
-    ``headers``: headers of every answer. ``keepalive``: seconds. ``turns`` divides the time of the
-    loop between clients, ``traffic`` the memory of requests and answers in progress.
+    ``respond(body, client)`` returns the answer or an awaitable that returns it. ``after_answer()``
+    is called when the answer was sent or its task has started. ``delegate(connection, data)``
+    passes a connection that leaves the fast path to aiohttp, with the received bytes ``data``.
+    ``access`` has the access rules, ``types`` the content types of the fast path in lower case,
+    ``headers`` the headers of every answer. ``keepalive`` is in seconds. ``turns`` divides the time
+    of the loop between clients, ``traffic`` limits the memory of requests and answers in progress.
     """
 
     def __init__(
@@ -128,12 +129,12 @@ class HttpListener:
 
     @property
     def held(self) -> int:
-        """Bytes of memory of all requests that are not answered yet."""
+        """The bytes of memory of all requests that are not answered yet."""
         return sum(connection.held for connection in self.connections)
 
     @property
     def unread(self) -> int:
-        """Bytes of memory of all answers that clients do not read."""
+        """The bytes of memory of all answers that clients have not read yet."""
         return sum(connection.unread for connection in self.connections)
 
     def share_of(self, connection: "Connection") -> LoopShare:
@@ -143,13 +144,13 @@ class HttpListener:
         return self.turns.share_of(connection.client)
 
     def heard(self) -> float:
-        """When a request last came or was answered, in seconds of the loop's clock."""
+        """The time of the last request or answer, in seconds of the loop's clock."""
         now = asyncio.get_running_loop().time()
         times = (now if connection.task else connection.heard for connection in self.connections)
         return max([self._heard, *times])
 
     def admit(self, connection: "Connection") -> bool:
-        """Count a new connection. Returns False if its client, or the listener, has too many."""
+        """Count a new connection. Returns False if the client or the listener has too many."""
         client = connection.client
         if len(self.connections) >= self.limits.connections or (
             self._by_client[client] >= self.limits.address_connections
@@ -173,7 +174,7 @@ class HttpListener:
                 del self._by_client[connection.client]
 
     def head_of(self, data: bytes | bytearray, start: int = 0) -> Head | None:
-        """Return the parsed head at ``start`` of ``data``; None if it is not for the fast path."""
+        """Return the parsed head at ``start`` of ``data``; None if it needs aiohttp."""
         end = data.find(HEAD_END, start, start + HEAD_LIMIT)
         head = bytes(data[start:end]) if end >= 0 else b""
         try:
@@ -195,7 +196,7 @@ class HttpListener:
         return b"%b%d\r\n\r\n" % (self._start, length)
 
     async def close(self, seconds: float) -> None:
-        """Close the connections: idle ones now, others after their answer or ``seconds``."""
+        """Close idle connections now, and other connections after the answer or ``seconds``."""
         for connection in tuple(self.connections):
             connection.leave()
         tasks = [c.task for c in self.connections if c.task is not None]
@@ -247,7 +248,7 @@ class HttpListener:
 
 
 def memory_of(body: bytes) -> int:
-    """Return the most bytes of memory that an unanswered request uses, without its answer."""
+    """Return the maximum bytes of memory of an unanswered request, without the answer."""
     _, values, _ = measure(body, items=VALUES_LIMIT, values=VALUES_LIMIT)
     return COPIES * len(body) + VALUE_SIZE * values
 
@@ -260,7 +261,7 @@ def is_start_of_head(data: bytes | bytearray, start: int) -> bool:
 
 
 class Connection(asyncio.Protocol):
-    """One connection of a client, from its first byte to its last."""
+    """A client's connection, from the first byte to the last."""
 
     __slots__ = ("address", "began", "client", "closing", "data", "delegate", "drained", "early",
                  "frames", "heard", "held", "holding", "is_ahead", "is_due", "is_serving",
@@ -320,7 +321,7 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Stop the work for the client. A client that closed its sending side counts as gone."""
+        """Stop the work for the client, also if the client has only closed its sending side."""
         self.data, self.rest, self.rest_size = b"", None, 0
         self.listener.forget(self)
         self.closing = True
@@ -330,7 +331,7 @@ class Connection(asyncio.Protocol):
             self.delegate.connection_lost(error)
 
     def eof_received(self) -> bool | None:
-        """The client has closed its sending side."""
+        """Handle that the client has closed its sending side."""
         if self.delegate is None:
             return None
         keeps_open: bool | None = self.delegate.eof_received()
@@ -392,7 +393,7 @@ class Connection(asyncio.Protocol):
     # --- requests on the fast path ---
 
     def take_turn(self) -> None:
-        """Answer requests; postpone them if the client has used up its share of the loop."""
+        """Answer requests, or postpone them if the client has used up its share of the loop."""
         share = self.share
         if share.is_over:
             self.is_due = True
@@ -404,7 +405,7 @@ class Connection(asyncio.Protocol):
         share.charge(began, perf_counter())
 
     def go_on(self) -> None:
-        """Answer the received requests, until one takes longer or other clients must be served."""
+        """Answer received requests, until one needs a task or other clients must be served."""
         listener, until = self.listener, 0.0
         self.is_due = False
         while self.position < len(self.data) and not self.paused and not self.closing:
@@ -475,7 +476,7 @@ class Connection(asyncio.Protocol):
             self.take_turn()
 
     def send(self, body: Answer) -> None:
-        """Send an answer. A large one is not joined with its head, but written in pieces."""
+        """Send an answer. A large answer is not joined with its head, but written in pieces."""
         self.served = True
         size = len(body)
         head = self.listener.head(size)
@@ -572,15 +573,15 @@ class Connection(asyncio.Protocol):
         self.delegate.data_received(data)
 
     def request_began(self) -> None:
-        """The delegate has received a complete head."""
+        """Record that the delegate has received a complete head."""
         self.is_serving, self.began = True, None
 
     def request_came(self, body: bytes) -> None:
-        """The delegate has received the complete body."""
+        """Record that the delegate has received the complete body."""
         self.hold_requests(memory_of(body))
 
     def request_ended(self) -> None:
-        """The delegate has answered."""
+        """Record that the delegate has answered."""
         self.early = bytearray()
         self.hold_requests(0)
         self.is_serving, self.served, self.heard = False, True, self.loop.time()
@@ -588,7 +589,8 @@ class Connection(asyncio.Protocol):
     def may_become_socket(self) -> bool:
         """Return whether the position of the first WebSocket frame after the head is known.
 
-        It is unknown after pipelined requests, and if too many bytes came before the answer.
+        The position is unknown after pipelined requests, and if too many bytes came before the
+        answer.
         """
         return self.early.startswith(SOCKET_METHOD) and len(self.early) < EARLY_LIMIT
 
@@ -611,14 +613,14 @@ class Connection(asyncio.Protocol):
         return True
 
     def message_began(self, message: bytes) -> int:
-        """Count a WebSocket message in progress. Returns its memory, for `message_ended`."""
+        """Count a WebSocket message in progress. Returns the memory to pass to `message_ended`."""
         memory = memory_of(message)
         self.working += memory
         self.message_taken(message)
         return memory
 
     def message_taken(self, message: bytes) -> None:
-        """A WebSocket message was taken for processing."""
+        """Record that a WebSocket message was taken for processing."""
         self.taken += len(message)
         self.hold()
 
@@ -630,7 +632,7 @@ class Connection(asyncio.Protocol):
     # --- memory ---
 
     def hold(self) -> None:
-        """Count the memory of bytes that are received and not answered."""
+        """Count the memory of received bytes that are not answered."""
         if self.closing:
             return
         waiting = len(self.data) - self.position
@@ -644,7 +646,7 @@ class Connection(asyncio.Protocol):
         self.holding.hold(self.held, self.unread)
 
     def end_over_budget(self) -> None:
-        """End, since all connections hold too much and this one holds most."""
+        """End the connection: all connections hold too much memory, and this one holds most."""
         self.held = self.unread = 0
         self.listener.metrics.add("connections_over_budget_total")
         self.abort()
@@ -664,7 +666,7 @@ class Connection(asyncio.Protocol):
         self.hold()
 
     def check_clocks(self, now: float) -> None:
-        """Close if the client is idle, sends a request too slowly, or does not read its answer."""
+        """Close if the client is idle, sends a request too slowly, or does not read the answer."""
         limits = self.listener.limits
         if self.paused:
             self._check_reading(now)
@@ -679,7 +681,7 @@ class Connection(asyncio.Protocol):
                 self.transport.close()
 
     def _check_reading(self, now: float) -> None:
-        """Abort if the client has read less than `SLOWEST_READER` since its timeout started."""
+        """Abort if the client has read less than `SLOWEST_READER` since the timeout started."""
         seconds = now - self.paused_at
         if seconds <= self.listener.limits.write_time:
             return
@@ -691,7 +693,7 @@ class Connection(asyncio.Protocol):
             self.paused_at, self.drained = now, left
 
     def leave(self) -> None:
-        """Close, after the answer to the request in progress."""
+        """Close after the answer to the request in progress."""
         if self.delegate is not None:
             return  # aiohttp closes its own connections
         self.closing = True

@@ -1,7 +1,7 @@
-"""Follows the frames of a WebSocket: how long a message is incomplete, and how many are tiny.
+"""Measures how long a WebSocket message is incomplete, and counts tiny frames.
 
-The head of each frame is read in the received bytes, so the cost depends on the number of frames
-and not on their size. `TINY_FRAMES` limits the number of frames that carry almost no data.
+Only the head of each frame is read, so the cost depends on the number of frames and not on their
+size. `TINY_FRAMES` limits the number of frames that carry almost no data.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ class TooManyFrames(Exception):
 
 
 class FrameClock:
-    """Records when an incomplete message or frame began, in seconds of the clock given to `feed`.
+    """Records when an incomplete message or frame began, in seconds of `feed`'s clock.
 
     Complete pings and pongs in between do not matter.
     """
@@ -46,16 +46,16 @@ class FrameClock:
 
     @property
     def began(self) -> float | None:
-        """When the incomplete message or frame began; None between messages."""
+        """The time at which the incomplete message or frame began; None between messages."""
         return self._frame if self._message is None else self._message
 
     @property
     def memory(self) -> int:
-        """Bytes of memory of all messages, before those already processed are subtracted.
+        """The bytes of memory of all messages, including processed messages.
 
-        The announced size of a frame counts before its payload comes. Memory of a closed connection
-        is freed only a few loop iterations later, and in each of them other connections receive up
-        to 256 KiB.
+        A frame counts with its announced size before the payload comes, because the memory of a
+        closed connection is freed only a few loop iterations later. In each iteration, other
+        connections receive up to 256 KiB.
         """
         return self.payload + ASSEMBLY_COPIES * self.unfinished
 

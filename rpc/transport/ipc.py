@@ -1,8 +1,8 @@
 """JSON-RPC over a Unix socket (IPC), as in geth and anvil.
 
-Messages are JSON objects and arrays one after another; each answer and notification ends with a
-line feed. Only the user that started the node may open the socket file, so the checks of HTTP for
-Host names, origins and keys do not apply.
+Messages are a sequence of JSON objects and arrays. Each answer and notification ends with a line
+feed. Only the user that started the node may open the socket file, so Host names, origins and keys
+are not checked as over HTTP.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ LINE_END: Final = b"\n"
 
 
 class IpcListener(Struct, frozen=True):
-    """A dialect served over a Unix socket. Of ``access`` only the namespaces apply."""
+    """A dialect served over a Unix socket. Only the namespaces of ``access`` apply."""
 
     dialect: Dialect
     path: Path

@@ -16,13 +16,13 @@ class StreamFault(Exception):
 
 
 class JsonStream:
-    """Splits values by their brackets. Whitespace is allowed between and inside values.
+    """Splits a stream into values by brackets. Allows whitespace between and inside values.
 
-    Brackets are counted, not matched: the parser of the value checks its syntax.
+    Brackets are counted but not matched, because the parser of the value checks the syntax.
     """
 
     def __init__(self, limit: int) -> None:
-        """``limit``: most bytes of one value."""
+        """``limit`` is the maximum size of a value in bytes."""
         self.limit = limit
         self._data = bytearray()
         self._at = 0  # bytes before this are scanned
@@ -35,7 +35,7 @@ class JsonStream:
         return bool(self._data)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Add bytes. Yields the values that they complete. Raises StreamFault for invalid data."""
+        """Add bytes. Yields the completed values. Raises StreamFault for invalid data."""
         self._data += data
         while self._begins():
             end = self._end()

@@ -25,8 +25,8 @@ log: Final = logging.getLogger("fastevm.rpc")
 class LazyApp:
     """The aiohttp server of one listener, or None until it is imported.
 
-    ``make(module)``: returns the runner of the application; ``module`` is `MODULE`. ``heard()``:
-    when the listener was last busy, in seconds of the loop's clock.
+    ``make(module)`` returns the runner of the application, where ``module`` is `MODULE`.
+    ``heard()`` returns when the listener was last busy, in seconds of the loop's clock.
     """
 
     def __init__(self, make: Callable[[Any], Any], heard: Callable[[], float]) -> None:
@@ -38,10 +38,10 @@ class LazyApp:
         self._loading: asyncio.Task[None] | None = None
 
     def load_soon(self, *, hurries: bool = True) -> None:
-        """Import aiohttp before it is needed, but while no requests come, as the import slows them.
+        """Import aiohttp before it is needed. Waits until no requests come, which it would slow.
 
-        ``hurries=False`` waits for a long idle time. So programs that end earlier and stay on the
-        fast path never import it: the import takes 0.15 s of CPU time.
+        ``hurries=False`` waits for a long idle time. So short programs that stay on the fast path
+        save the import, which takes 0.15 s of CPU time.
         """
         loop = asyncio.get_running_loop()
         latest = loop.time() + LOAD_BY if hurries else math.inf
@@ -55,7 +55,7 @@ class LazyApp:
             self._loading.add_done_callback(self._loaded)
 
     def adopt(self, connection: Connection, data: bytes) -> None:
-        """Take over a connection. ``data``: the bytes that it has received."""
+        """Take over a connection. ``data`` are the received bytes."""
         if self.runner is not None:
             connection.delegate_to(self.runner.server(), data)
             return
@@ -99,7 +99,7 @@ class LazyApp:
 
 
 class WaitingProtocol(asyncio.Protocol):
-    """Stands in for aiohttp's protocol until it is imported; reading pauses."""
+    """Replaces aiohttp's protocol until aiohttp is imported. Reading pauses meanwhile."""
 
     def __init__(self, app: LazyApp, connection: Connection) -> None:
         self.app = app

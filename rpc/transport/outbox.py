@@ -19,8 +19,9 @@ class OutboxOverflow(Exception):
 class Entry:
     """Messages that are queued together: an answer, or the notifications about one event.
 
-    ``size``: bytes of memory that only this queue holds. The messages of a ``parcel`` are shared
-    with other queues and count in the parcel. ``wrap``: the bytes before and after each message.
+    ``size`` is the number of bytes that only this queue holds. The messages of a ``parcel`` are
+    shared with other queues and count in the parcel. ``wrap`` has the bytes before and after each
+    message.
     """
 
     __slots__ = ("messages", "parcel", "reader", "sent", "size", "wrap")
@@ -48,7 +49,7 @@ class Entry:
         return self.sent >= len(self.messages)
 
     def move(self, frames: list[Frame], size: int) -> int:
-        """Append the next frames, of about ``size`` bytes, at least one. Returns their bytes."""
+        """Append the next frames: at least one, about ``size`` bytes. Returns the bytes."""
         moved, wrap = 0, self.wrap
         around = 0 if wrap is None else len(wrap[0]) + len(wrap[1])
         messages = self.messages
@@ -68,10 +69,11 @@ class Entry:
 class Outbox:
     """Queued messages in order. Used on the event loop only.
 
-    Answers wait while the queue is full (``put``): a client that does not read them gets no more
-    answers computed. Notifications do not wait (``offer``), because one slow reader must not delay
-    the producer. Waiting answers count: `OutboxOverflow` is raised above ``hard_size``, unless
-    nothing else is queued. ``holding`` counts the memory of all messages that are not shared.
+    Answers wait while the queue is full (``put``), so that a client that does not read answers
+    causes no more work. Notifications do not wait (``offer``), because one slow reader must not
+    delay the producer. Waiting answers count: `OutboxOverflow` is raised above ``hard_size``,
+    unless nothing else is queued. ``holding`` counts the memory of all messages that are not
+    shared.
     """
 
     def __init__(
@@ -104,13 +106,13 @@ class Outbox:
 
     @property
     def fullness(self) -> str:
-        """Which limit the queue has reached, as a text for the client."""
+        """Return which limit the queue has reached, as a text for the client."""
         if len(self._entries) >= self.messages:
             return f"its queue of {self.messages} messages is full"
         return f"its queue of {self.size} bytes is full"
 
     async def put(self, answer: bytes) -> None:
-        """Add an answer; waits while the queue is full. Raises `OutboxOverflow`."""
+        """Add an answer. Waits while the queue is full. Raises `OutboxOverflow`."""
         entry = Entry((answer,))
         size = entry.size
         held = self._bytes + self._waiting
@@ -157,7 +159,7 @@ class Outbox:
         return True
 
     def push(self, entry: Entry) -> None:
-        """Add an entry even to a full queue: the last message to a subscriber."""
+        """Add an entry even to a full queue. For the last message to a subscriber."""
         self._entries.append(entry)
         self._bytes += entry.size
         self._count()
@@ -169,7 +171,10 @@ class Outbox:
         self._filled.set()
 
     async def take(self, size: int) -> list[Frame]:
-        """Remove the oldest messages, of about ``size`` bytes; waits for one. Empty at the end."""
+        """Remove and return the oldest messages, of about ``size`` bytes.
+
+        Waits for a message. Returns an empty list after `end`.
+        """
         while not self._entries:
             if self._ends:
                 return []

@@ -70,7 +70,7 @@ class Listener(Struct, frozen=True):
 def parse_listener(text: str) -> Listener:
     """Parse ``[dialect[/receipts]@]host:port``, ``host`` or ``:port``.
 
-    ``receipts``: one of ``RECEIPTS``. Raises ValueError.
+    ``receipts`` is one of ``RECEIPTS``. Raises ValueError for an invalid text.
     """
     names, at, address = text.rpartition("@")
     name, slash, receipts = names.partition("/")
@@ -123,9 +123,10 @@ class Server:
         terminal: Terminal | None = None,
         contracts: ContractFiles | None = None,
     ) -> None:
-        """``client``: the text of web3_clientVersion, for clients that expect another node's name.
+        """Create a server, without starting it.
 
-        ``contracts``: artifact files with names, ABIs and source maps of contracts.
+        ``client`` is the text of web3_clientVersion, for programs that expect another node's name.
+        ``contracts`` are artifact files with names, ABIs and source maps of contracts.
         """
         self.contracts = contracts or ContractFiles()
         self.node, self.simulator, self.terminal = node, simulator, terminal
@@ -163,7 +164,7 @@ class Server:
         self._open: list[OpenListener | IpcServer] = []
 
     async def start(self) -> None:
-        """Start the node and listen everywhere; ``urls`` then has an entry for each listener."""
+        """Start the node and all listeners. ``urls`` then has an entry for each listener."""
         listeners = (*self.listeners, self.metrics_listener, self.ipc)
         self.limits = fitting(self.limits, sum(listener is not None for listener in listeners))
         self.node.on_head(self.log_index.update)
@@ -254,7 +255,7 @@ class Server:
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def _responding(self, dispatcher: Dispatcher) -> Callable[[bytes, str], bytes | Answering]:
-        """Return the function that answers HTTP bodies. On a development node it may defer work."""
+        """Return the function that answers HTTP bodies. A development node may defer work."""
         if not self.node.development.is_present:
             return dispatcher.respond
         return self.deferred.answering(dispatcher.respond)
@@ -381,7 +382,7 @@ def addresses(server: Server) -> list[str]:
 
 
 async def serve(server: Server, *, quiet: bool = False) -> None:
-    """Serve until SIGINT, SIGTERM, or SIGHUP unless that is ignored (as under nohup)."""
+    """Serve until SIGINT, SIGTERM or SIGHUP. Does not override an ignored SIGHUP (nohup)."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -403,7 +404,8 @@ async def serve(server: Server, *, quiet: bool = False) -> None:
 async def opened(connection: Callable[[], Any], host: str, port: int) -> asyncio.Server:
     """Listen on a TCP port. Raises OSError if it is in use or the host has no address.
 
-    An IPv4 address is bound here: to resolve it the loop would import the IDNA tables (2 ms).
+    Binds an IPv4 address directly, because the loop would import the IDNA tables to resolve it (2
+    ms).
     """
     loop = asyncio.get_running_loop()
     try:

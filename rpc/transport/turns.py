@@ -1,8 +1,8 @@
 """Divides the time of the event loop between clients.
 
-A client that uses more than half of the loop for `BURST` seconds is postponed from then on: what
-its connections send is read and answered only after the loop has read the sockets of all other
-clients. Clients below that share are answered as their bytes arrive.
+A client that uses more than half of the loop for `BURST` seconds is postponed from then on: its
+requests are read and answered only after the loop has read the sockets of all other clients.
+Requests of clients below this share are answered as their bytes arrive.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TURN_TIME: Final = 0.002  # seconds for postponed clients before other sockets a
 
 
 class LoopShare:
-    """The loop time used by a client, and its postponed work. Shared by all its connections."""
+    """The used loop time and postponed work of a client. All its connections share the object."""
 
     __slots__ = ("__weakref__", "began", "is_over", "turns", "used", "waiting")
 
@@ -80,7 +80,7 @@ class LoopShare:
 
 
 class Turns:
-    """The clients of an event loop, and those whose work is postponed."""
+    """Keeps the loop shares of all clients, and the clients with postponed work."""
 
     def __init__(self) -> None:
         self._shares: WeakValueDictionary[str, LoopShare] = WeakValueDictionary()

@@ -33,9 +33,10 @@ class WebSocketChannel:
             yield message.data.encode() if message.type is WSMsgType.TEXT else message.data
 
     async def send(self, frames: Sequence[Frame]) -> None:
-        """Send text messages. While the client does not read one, it is in memory once.
+        """Send text messages. Keeps an unread message in memory only once.
 
-        aiohttp writes each message separately, which takes ten times as long for short ones.
+        Writes several short messages together, because aiohttp's separate writes take ten times as
+        long.
         """
         if len(frames) == 1 and len(frames[0]) == 1:
             await self.socket.send_frame(frames[0][0], WSMsgType.TEXT)
@@ -53,11 +54,11 @@ class WebSocketChannel:
         await self._write(parts)
 
     async def send_shared(self, message: bytes, *, binary: bool = False) -> None:
-        """Send a message that several sockets share, without a copy of a large one."""
+        """Send a message that several sockets share. Does not copy large messages."""
         await self._send_fragments((message,), BINARY if binary else TEXT)
 
     async def _send_fragments(self, frame: Frame, opcode: int = TEXT) -> None:
-        """Send a message as fragments. Control frames of the socket may come between them."""
+        """Send a message as fragments, between which control frames may be sent."""
         pieces = [
             memoryview(part)[at : at + FRAGMENT]
             for part in frame
@@ -69,7 +70,7 @@ class WebSocketChannel:
             await self._write([header(kind | final, len(piece)), piece])
 
     async def _write(self, parts: Sequence[bytes | memoryview]) -> None:
-        """Write whole WebSocket frames; waits while the transport has much unsent."""
+        """Write whole WebSocket frames. Waits while the transport has much unsent data."""
         writer = self.socket._writer  # aiohttp has no public method for prepared frames
         if writer is None or writer._closing or writer.transport.is_closing():
             raise ConnectionResetError("the WebSocket is closed")

@@ -1,1 +1,1 @@
-"""``fastevm_watch``: answers to subscribers' calls, updated with every slice."""
+"""``fastevm_watch``: updates the answers to subscribers' calls with every slice."""

@@ -1,4 +1,4 @@
-"""Answers of watched questions as JSON, and whether a subscriber wants a change of an answer."""
+"""Formats answers to watched calls as JSON, and decides which changes a subscriber wants."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -15,7 +15,7 @@ TOO_LARGE: Final = "the answer has {size} bytes, more than {limit}"
 
 
 class Sent:
-    """The values last sent to a subscriber about a question. Decides whether to send a change."""
+    """The last values sent to a subscriber for a question. Decides whether to send a change."""
 
     __slots__ = ("gas", "side", "size", "used", "was_stale")
 
@@ -27,7 +27,7 @@ class Sent:
         self.was_stale = False
 
     def wants(self, change: Change, wanted: Wanted) -> bool:
-        """Return whether to send a change, and remember it if so."""
+        """Return whether to send a change. If so, remember the change."""
         news = change.differs
         if change.stale or self.was_stale or "new" in news:
             is_wanted = True
@@ -53,7 +53,7 @@ class Sent:
 
 
 def side_of(change: Change, threshold: int) -> bool | None:
-    """Return whether a value's first number is >= the threshold; None if it has no number."""
+    """Return whether a value's first number is >= the threshold; None without a number."""
     value = change.value
     while isinstance(value, Sequence) and not isinstance(value, str | bytes) and value:
         value = value[0]
@@ -62,7 +62,7 @@ def side_of(change: Change, threshold: int) -> bool | None:
 
 
 def answer_json(change: Change, question: Question) -> dict[str, Any]:
-    """Return an answer as JSON: the outcome of a call, or of each call of a bundle (``calls``).
+    """Return an answer as JSON. The answer to a bundle has the outcomes in ``calls``.
 
     An answer of more than `WATCH_ANSWER` bytes is replaced by an error.
     """

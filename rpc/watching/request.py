@@ -1,4 +1,4 @@
-"""Decodes the parameter of ``fastevm_watch``: the questions, and which changes are sent."""
+"""Decodes the parameter of ``fastevm_watch``: calls, bundles, views, and the wanted changes."""
 
 from typing import Any, Final
 
@@ -27,11 +27,11 @@ QUESTION_MEMORY: Final = 1_024  # bytes of memory of a question and its answer, 
 
 
 class Wanted(Struct, frozen=True):
-    """Which changes are sent.
+    """Selects which changes are sent.
 
-    ``fields``: names in `FIELDS`. ``gas_by``: least difference of the gas used from the last answer
-    that was sent; None: any difference. ``crosses``: a threshold for views; a change is sent only
-    if the value moves from below it to at least it, or back.
+    ``fields`` are names in `FIELDS`. ``gas_by`` is the least difference of the gas used from the
+    last sent answer; None means any difference. ``crosses`` is a threshold for views: a change is
+    sent only if the value reaches the threshold from below, or falls below it.
     """
 
     fields: frozenset[str] = DEFAULT_FIELDS
@@ -48,25 +48,25 @@ class Question(Struct, frozen=True):
 
     @property
     def is_bundle(self) -> bool:
-        """Whether it is a bundle, whose answer has an outcome for each call."""
+        """Whether this is a bundle. The answer to a bundle has an outcome for each call."""
         return isinstance(self.content, list)
 
     @property
     def is_view(self) -> bool:
-        """Whether it is a view, whose answer has a decoded value."""
+        """Whether this is a view. The answer to a view has a decoded value."""
         return isinstance(self.content, View)
 
     @property
     def memory(self) -> int:
-        """Bytes of memory that it uses."""
+        """The bytes of memory that the question uses."""
         return QUESTION_MEMORY + 2 * len(self.text)
 
 
 class WatchRequest(Struct, frozen=True, eq=False):
     """The questions of a subscription in request order, and the block on which they run.
 
-    ``tag``: `PENDING` or `LATEST`. ``progress``: send a message for each step, even without
-    changes. ``shows_base_fee``: as in `Dialect.free_calls_see_base_fee`.
+    ``tag`` is `PENDING` or `LATEST`. With ``progress``, a message is sent for each step, even
+    without changes. ``shows_base_fee`` is `Dialect.free_calls_see_base_fee` of the listener.
     """
 
     questions: tuple[Question, ...]
@@ -76,7 +76,7 @@ class WatchRequest(Struct, frozen=True, eq=False):
 
     @property
     def memory(self) -> int:
-        """Bytes of memory of all questions."""
+        """The bytes of memory that all questions use."""
         return sum(question.memory for question in self.questions)
 
 
@@ -153,7 +153,7 @@ def _bundle(value: Any, wanted: Wanted) -> Question:
 
 
 def _check_declarations(views: list[Any]) -> None:
-    """Limits the text that is parsed. Views may share a declaration, which is parsed once."""
+    """Limits the size of the declarations. Counts a declaration of several views once."""
     texts = [view.get("function") for view in views if isinstance(view, dict)]
     length = sum(map(len, {text for text in texts if isinstance(text, str)}))
     if length > WATCH_DECLARATIONS:

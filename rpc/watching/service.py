@@ -1,9 +1,9 @@
 """Keeps the answers of all ``fastevm_watch`` subscriptions up to date, in its own thread.
 
-Subscribers with the same block and BASEFEE rule share one `Watch`, in which equal questions run
-once. Events of the node only wake the thread, which runs on the newest state: slices that come
-while it works are skipped. It passes messages to the event loop in batches and waits until the loop
-has taken each batch.
+Subscribers with equal block tag and equal rule for BASEFEE share a `Watch`, which runs equal
+questions once. Events of the node only wake the thread. The thread runs on the newest state and
+skips slices that come while it works. It passes messages to the event loop in batches and waits
+until the loop has taken each batch.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ COUNTED: Final = ("touched", "ran", "unchanged", "kept", "late", "seconds")
 
 
 class Subscriber(Protocol):
-    """A client's subscription. ``has_room``: whether its queue accepts a message now."""
+    """A client's subscription. ``has_room`` says whether the queue accepts a message now."""
 
     @property
     def client(self) -> str: ...
@@ -57,7 +57,7 @@ class Subscriber(Protocol):
 
 
 class Position(Struct, frozen=True, eq=False):
-    """A state that questions run on. ``published``: monotonic seconds, None for a block."""
+    """A state that questions run on. ``published`` is in monotonic seconds, None for a block."""
 
     source: object  # the PendingBlock or the Block
     view: View
@@ -92,8 +92,9 @@ def newest(node: Node, tag: str) -> Position:
 
 
 class Standing(Struct, eq=False):
-    """A subscription, and the values last sent to its client. After `add`, only the service's
-    thread uses it.
+    """A subscription, and the values last sent to its client.
+
+    After `add`, only the service's thread uses the object.
     """
 
     request: WatchRequest
@@ -110,7 +111,7 @@ class Standing(Struct, eq=False):
 
 
 class Lane:
-    """All questions with the same block tag and BASEFEE rule, and their subscribers."""
+    """All questions with equal block tag and BASEFEE rule, with their subscribers."""
 
     def __init__(self, tag: str, watch: Watch) -> None:
         self.tag, self.watch = tag, watch
@@ -158,7 +159,7 @@ class Lane:
 
 
 class WatchService:
-    """All ``fastevm_watch`` subscriptions of a node. Its thread runs while there are any."""
+    """Serves all ``fastevm_watch`` subscriptions of a node. Its thread runs while any exist."""
 
     def __init__(self, node: Node, limits: Limits) -> None:
         self.node = node
@@ -184,7 +185,7 @@ class WatchService:
     # --- on the event loop ------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Register with the node; called on the running loop."""
+        """Register with the node. Call it on the running loop."""
         self._loop = asyncio.get_running_loop()
         self.node.on_slice(lambda pending, first_new: self._moved())
         self.node.on_head(lambda change: self._moved())
@@ -203,7 +204,7 @@ class WatchService:
             await asyncio.to_thread(self._thread.join)
 
     def subscribe(self, request: WatchRequest, subscriber: Subscriber) -> None:
-        """Answer a subscriber's questions from now on. Raises RpcError beyond the limits."""
+        """Answer a subscriber's questions from now on. Raises RpcError if a limit is exceeded."""
         count, client = len(request.questions), subscriber.client
         most = self.limits.client_watch_questions
         if self._by_client[client] + count > most:
@@ -473,9 +474,10 @@ class WatchService:
                 self._refuse(lane, standing, cause)
 
     def _excess(self, client: str) -> str | None:
-        """Return which limit the answers of a client exceed; None if none.
+        """Return which limit the answers of a client exceed; None if there is none.
 
-        If those of all clients together are too large, it is the client with the largest.
+        If the answers of all clients together are too large, the excess is that of the client with
+        the largest answers.
         """
         limits, gas, size = self.limits, self._gas[client], self._sizes[client]
         most, total_most = limits.client_watch_answers_size, limits.watch_answers_size
