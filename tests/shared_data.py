@@ -1,6 +1,6 @@
 """Locates the official tests and recorded chains, by default in a folder beside the repository.
 
-Users do not have the folder. Tests that read a missing file are skipped with a reason.
+Users do not have the folder. A test that reads a missing file is skipped with a reason.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ ROOT = Path(__file__).parents[1]
 
 
 class SharedPath(PosixPath):
-    """A path below the shared folder. Reading one that does not exist skips the test or module."""
+    """A path below the shared folder. Reading a missing file skips the test or module."""
 
     @property
     def required(self) -> SharedPath:
-        """Returns the path. Skips the test or module if it does not exist."""
+        """Returns the path. Skips the test or module if the path does not exist."""
         if not self.exists():
             where = "set FASTEVM_SHARED to the folder of official tests and recordings"
             pytest.skip(f"no {self.relative_to(SHARED)}: {where}", allow_module_level=True)

@@ -32,14 +32,14 @@ CONFIGURATION = re.compile(r"// hardhat\.config")
 
 
 def programs(page: str, language: str) -> list[str]:
-    """Returns the programs in a language on a page, without the files of Hardhat projects."""
+    """Returns a page's programs in a language, without the files of Hardhat projects."""
     text = (PAGES / f"{page}.md").read_text()
     found = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
     return [code for code in found if not CONFIGURATION.match(code)]
 
 
 def run(words: list[str], variables: Mapping[str, str], folder: Path | None = None) -> str:
-    """Returns a program's output. The AssertionError of a failure shows its errors."""
+    """Returns a program's output. If it fails, the AssertionError contains its errors."""
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=MAX_WAIT, env=variables, cwd=folder
     )

@@ -31,7 +31,7 @@ def entrypoint(text: str, pattern: str) -> list[str]:
 
 
 def commands() -> Iterator[list[str]]:
-    """Yields the commands that run in a container: of the compose file, then of `docker run`."""
+    """Yields commands that run in a container: of the compose file, then of `docker run`."""
     (compose,) = (block.code for block in blocks_of(PAGE) if block.title == "compose.yaml")
     yield entrypoint(compose, r"entrypoint: \[(.*)\]")
     for command in commands_of(PAGE):

@@ -25,13 +25,13 @@ LIMIT = 20.0  # seconds
 
 
 class Pair(NamedTuple):
-    """The sequencer and its follower."""
+    """Runs the sequencer and its follower."""
 
     sequencer: NodeProcess
     follower: NodeProcess
 
     def here(self, text: str) -> str:
-        """Returns text of the page with the ports of these nodes."""
+        """Returns text of the page with the ports of the running nodes."""
         text = text.replace("127.0.0.1:8545", f"127.0.0.1:{self.sequencer.port}")
         return text.replace("127.0.0.1:8546", f"127.0.0.1:{self.follower.port}")
 

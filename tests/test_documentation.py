@@ -1,4 +1,4 @@
-"""Documented programs run and pass the type checker. Every page is in the site's navigation."""
+"""Tests that documented programs run and pass the type checker, and pages are in the navigation."""
 
 import argparse
 import importlib.util
@@ -36,7 +36,7 @@ COLUMNS = 100  # widest code that fits between both sidebars at 1280 pixels
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """Returns the programs of a page: the name of a test file, or nothing, and the code."""
+    """Returns the programs of a page. Each has the name of a test file, or none, and the code."""
     found = blocks_of(page.read_text())
     return [(block.title, block.code) for block in found if block.language == "python"]
 
@@ -49,7 +49,7 @@ PROGRAMS = [
 
 
 def run(folder: Path, *words: str) -> str:
-    """Returns the output of a program, or its standard error if it failed."""
+    """Returns the output of a program, or its standard error if the program failed."""
     environment = {
         "PYTHONPATH": str(ROOT),
         "HOME": str(folder),
@@ -64,7 +64,7 @@ def run(folder: Path, *words: str) -> str:
 
 @pytest.mark.parametrize(("name", "code"), PROGRAMS)
 def test_a_program_runs_twice_as_it_stands(name: str, code: str, tmp_path: Path) -> None:
-    """Readers repeat a program in the same folder: it must not depend on a fresh one."""
+    """Readers repeat a program in one folder, so it must not depend on a new folder."""
     if "import boa\n" in code:
         pytest.importorskip("boa", reason='needs titanoboa: pip install "fastevm[boa]"')
     if '"tracer": PROGRAM' in code:
@@ -153,7 +153,7 @@ def test_a_page_begins_with_what_its_reader_can_do_then(page: Path) -> None:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_tables_have_titles(page: Path) -> None:
-    """A screen reader reads the title of its column with each cell."""
+    """A screen reader reads the column's title with each cell."""
     titles = re.findall(r"^(\|.*\|)\n\|[-|: ]+\|$", page.read_text(), re.M)
     assert [row for row in titles if re.search(r"\|\s*\|", row)] == []
 
@@ -199,7 +199,7 @@ def test_methods_and_options_of_a_development_chain_exist() -> None:
 
 
 def _options_of(top: argparse.ArgumentParser) -> Iterator[str]:
-    """Yields the options of a parser's only command."""
+    """Yields the options of a parser with a single command."""
     (commands,) = (each for each in top._actions if isinstance(each, argparse._SubParsersAction))
     ((_, command),) = commands.choices.items()
     command.filled()

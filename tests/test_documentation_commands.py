@@ -1,6 +1,6 @@
 """Runs every command of the documentation. `NOT_HERE` lists exceptions with a reason.
 
-Pages whose commands depend on each other have their own tests.
+Pages with commands that depend on each other have their own tests.
 """
 
 import os
@@ -73,7 +73,7 @@ def words_of(command: str) -> tuple[dict[str, str], list[str]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Provides a working directory with the files that pages mention."""
+    """Provides a working directory with the files that the pages mention."""
     (tmp_path / "out").mkdir()
     for block in blocks_of((DOCS / "start/continuous-integration.md").read_text()):
         if block.language == "python":
@@ -105,7 +105,7 @@ def test_a_command_runs(command: str, folder: Path) -> None:
 
 
 def plugin() -> list[str]:
-    """Returns the option that loads the plugin if fastevm is not installed."""
+    """Returns the option that loads the plugin, if fastevm is not installed."""
     from importlib.metadata import entry_points
 
     installed = any(found.name == "fastevm" for found in entry_points(group="pytest11"))

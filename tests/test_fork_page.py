@@ -31,7 +31,7 @@ OUTPUTS = ("ether", "wei between the two blocks", "1000 bundles succeeded", "fol
 
 
 class Pair(NamedTuple):
-    """The upstream node, the fork, a saved fork, a following fork, and their cache."""
+    """Runs the upstream node, the fork, a saved fork and a following fork, with their cache."""
 
     upstream: NodeProcess
     fork: NodeProcess
@@ -40,14 +40,14 @@ class Pair(NamedTuple):
     cache: Path
 
     def here(self, text: str) -> str:
-        """Text of the page with the ports of these nodes."""
+        """Returns text of the page with the ports of the running nodes."""
         text = text.replace("127.0.0.1:8545", f"127.0.0.1:{self.upstream.port}")
         text = text.replace("127.0.0.1:8546", f"127.0.0.1:{self.fork.port}")
         text = text.replace("127.0.0.1:8548", f"127.0.0.1:{self.kept.port}")
         return text.replace("127.0.0.1:8547", f"127.0.0.1:{self.follower.port}")
 
     def run(self, command: list[str]) -> str:
-        """Runs a command that must succeed and returns its standard output."""
+        """Runs a command and returns its standard output. Fails if the command fails."""
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT,
             env=os.environ | {"FASTEVM_FORK_CACHE": str(self.cache)},

@@ -1,4 +1,4 @@
-"""Runs the checks of installations by `make package` and the release in the repository too."""
+"""Runs the checks of installations, which `make package` and the release run, in the repository."""
 
 import shutil
 

@@ -45,7 +45,7 @@ def fastevm(*arguments: str) -> list[str]:
 
 
 def run(command: list[str], folder: Path) -> str:
-    """Runs a command that must succeed and returns its output."""
+    """Runs a command and returns its output. Fails if the command fails."""
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -163,7 +163,7 @@ def test_a_follower_finds_the_leader_as_the_console_shows(tmp_path: Path) -> Non
 
 
 def in_folder(words: list[str], folder: Path) -> list[str]:
-    """Returns a command's words without the program, with its data directory below ``folder``."""
+    """Returns a command's words without the program. The data directory is below ``folder``."""
     at = words.index("--datadir") + 1
     return [*words[1:at], str(folder / words[at]), *words[at + 1 :]]
 

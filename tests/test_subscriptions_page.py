@@ -1,4 +1,4 @@
-"""The page on subscriptions and the feed lists all fields, and no others."""
+"""Tests that the page on subscriptions and the feed lists exactly the fields of the messages."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def rows(header: str) -> list[str]:
 
 
 def members(value: Any) -> Any:
-    """Yields the member names of an object and of the objects in it."""
+    """Yields the member names of an object, including nested objects."""
     return {name: members(each) for name, each in value.items()} if isinstance(value, dict) else 0
 
 

@@ -13,7 +13,7 @@ __all__ = ["postgres", "pytest_generate_tests", "store_url"]
 
 @pytest.fixture
 async def still(tmp_path: Path, store_url: str) -> AsyncIterator[Market]:
-    """A market whose chain makes blocks on demand."""
+    """Provides a market on a chain that makes blocks on demand."""
     made = await market(tmp_path, store_url=store_url)
     yield made
     await made.close()
@@ -21,7 +21,7 @@ async def still(tmp_path: Path, store_url: str) -> AsyncIterator[Market]:
 
 @pytest.fixture
 async def live(tmp_path: Path, store_url: str) -> AsyncIterator[Market]:
-    """A market on a live chain: slices every 100 ms, blocks every 1.5 s."""
+    """Provides a market on a live chain: slices every 100 ms, blocks every 1.5 s."""
     made = await market(tmp_path, live=True, store_url=store_url)
     yield made
     await made.close()

@@ -1,4 +1,4 @@
-"""A chain with the payment contracts deployed, and accounts that use them."""
+"""Provides a chain with the payment contracts deployed, and accounts that use them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Deployed:
-    """A contract at its address."""
+    """A contract and its address."""
 
     evm: EVM
     artifact: Artifact
@@ -88,14 +88,14 @@ def deployed(evm: EVM, name: str, *arguments: Any) -> Deployed:
 
 
 def dollar(evm: EVM, balance: int = 10_000_000) -> Deployed:
-    """The token, with a balance for the payer."""
+    """Deploys the token and funds the payer."""
     token = deployed(evm, "Token", "USD Coin", "USDC", 6, ADMIN)
     assert token.send("mint", PAYER.address, balance).success
     return token
 
 
 def circles_dollar(evm: EVM, balance: int = 10_000_000) -> Deployed:
-    """Circle's own token, set up in the same way."""
+    """Deploys Circle's token and funds the payer."""
     made = evm.deploy(circle.library().initcode(), sender=ADMIN, gas=6_000_000)
     assert made.success and made.created_address, made.error
     contract = circle.token("0x" + made.created_address.hex())
@@ -110,7 +110,10 @@ def circles_dollar(evm: EVM, balance: int = 10_000_000) -> Deployed:
 
 
 def typed_data(token: str, kind: str, message: dict[str, Any], **domain: Any) -> dict[str, Any]:
-    """EIP-712 data of a message for the dollar; ``domain`` overrides members of its domain."""
+    """Returns EIP-712 data of a message for the dollar.
+
+    ``domain`` replaces members of its domain.
+    """
     shown = {"name": "USD Coin", "version": "2", "chainId": CHAIN_ID, "verifyingContract": token}
     domain_type = [
         {"name": "name", "type": "string"},
@@ -139,15 +142,15 @@ def terms(**changes: Any) -> dict[str, Any]:
 
 
 def signature(data: dict[str, Any], signer: Any = PAYER) -> bytes:
-    """65 bytes, r || s || v."""
+    """Returns the 65 bytes of a signature: r || s || v."""
     return bytes(signer.sign_message(encode_typed_data(full_message=data)).signature)
 
 
 def split(packed: bytes) -> tuple[int, bytes, bytes]:
-    """v, r, s."""
+    """Splits a signature into v, r and s."""
     return packed[64], packed[:32], packed[32:64]
 
 
 def order(message: dict[str, Any]) -> Sequence[Any]:
-    """The leading arguments of all transfer functions."""
+    """Returns the first arguments of all transfer functions."""
     return [message[field["name"]] for field in TERMS]

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests: from Debian's package, on a free loopback port, not as root."""
+"""Runs a PostgreSQL server for tests, from Debian's package, on a loopback port, not as root."""
 
 import itertools
 import os
@@ -28,7 +28,7 @@ EMPTY: Final = """
 
 
 def programs() -> Path | None:
-    """Returns the folder of initdb and postgres; None if the package is not installed."""
+    """Returns the folder of initdb and postgres, or None if the package is not installed."""
     found = shutil.which("initdb")
     places = [Path(found).resolve().parent] if found else []
     places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -36,7 +36,7 @@ def programs() -> Path | None:
 
 
 class Server:
-    """One server in its own folder. ``safe``: committed data survives a crash."""
+    """A server with its own folder. ``safe``: committed data survives a crash."""
 
     def __init__(self, *, safe: bool = False) -> None:
         found = programs()
@@ -96,13 +96,13 @@ class Server:
         return self.url(name)
 
     def release(self, url: str) -> None:
-        """Empties a database for the next caller of `create`: a new one has 300 files."""
+        """Empties a database for the next call of `create`. A new one would need 300 files."""
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(EMPTY)
         self._free.append(url)
 
     def kill(self) -> None:
-        """Kills the server as a crash does, without a shutdown."""
+        """Kills the server without a shutdown, like a crash."""
         self._end(signal.SIGQUIT)
 
     def stop(self) -> None:

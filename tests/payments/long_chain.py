@@ -1,11 +1,11 @@
-"""How long a back end with an empty store takes to start on a chain of very many blocks.
+"""Measures how long a back end with an empty store takes to start on a very long chain.
 
     python -m tests.payments.long_chain --node fastevm --blocks 1000000
     python -m tests.payments.long_chain --node anvil --blocks 500 --above 1000000
 
-The blocks are mined with ``anvil_mine``; the token lies in the last of them. anvil takes 3 ms and
-more for each, so it can begin at a number ``--above``. The start is what a merchant does before its
-first capture: read the chain, and take an order's signature.
+The blocks are mined with ``anvil_mine``. The last of them deploys the token. anvil takes 3 ms and
+more for each block, so it can begin at a number ``--above``. The measured start has the steps of a
+merchant before its first capture: read the chain, and store an order's signature.
 """
 
 import argparse
@@ -29,14 +29,14 @@ CALL_SECONDS: Final = 600.0
 
 
 def started(name: str, above: int) -> NodeProcess:
-    """A node that mines a block for each transaction, or on request."""
+    """Starts a node that mines a block for each transaction, or on request."""
     if name == "anvil":
         return NodeProcess([str(anvil_binary()), "--silent", "--number", str(above)])
     return fastevm_node("--instant")
 
 
 def grow(url: str, blocks: int) -> float:
-    """Mines empty blocks and returns the seconds taken."""
+    """Mines empty blocks. Returns the seconds."""
     client = JsonRpcClient(url, timeout=CALL_SECONDS)
     begun = time.monotonic()
     for at in range(0, blocks, PORTION):
@@ -45,7 +45,7 @@ def grow(url: str, blocks: int) -> float:
 
 
 async def measure(url: str, folder: Path, starts: int) -> list[dict[str, Any]]:
-    """Starts with an empty store several times; returns seconds of each step and requests."""
+    """Starts with an empty store several times. Returns seconds of each step, and requests."""
     client = NodeClient(url)
     remote = Remote(client)
     await remote.open(10 * VALUE)

@@ -1,4 +1,4 @@
-"""The test fixture: a node with a token, a merchant, payers, and control over the chain."""
+"""The test fixture for payments: a node with a token, a merchant, payers, a controlled chain."""
 
 import json
 import os
@@ -47,7 +47,7 @@ GAS = 3_000_000
 
 
 class Market:
-    """A chain, accounts, and the merchant's back end."""
+    """A chain, its accounts, and the merchant's back end."""
 
     def __init__(self, node: Node, server: Server, folder: Path, store_url: str) -> None:
         self.store_url = store_url
@@ -73,7 +73,7 @@ class Market:
         value: int = 0,
         **more: Any,
     ) -> str:
-        """Submits a transaction of any account; returns its hash."""
+        """Submits a transaction of any account. Returns its hash."""
         account = key if hasattr(key, "sign_transaction") else Account.from_key(key)
         address = bytes.fromhex(account.address[2:])
         layer = self.node.chain.layer_of(self.node.chain.head.hash)
@@ -93,14 +93,14 @@ class Market:
         return "0x" + tx_hash.hex()
 
     def mine(self, count: int = 1, *, seconds: int = 1) -> Block:
-        """Mines blocks, each ``seconds`` after the one before; returns the last."""
+        """Mines blocks, each ``seconds`` after its parent. Returns the last block."""
         for _ in range(count):
             self.now = self.node.chain.head.header.timestamp + seconds
             (block,) = self.node.mine(1, timestamp=self.now)
         return block
 
     def begin(self) -> None:
-        """Starts a block whose slices are published on demand, and publishes the first."""
+        """Starts a block with slices on demand, and publishes the first slice."""
         self.node.producer.clock.set_next(self.now + 1)
         self.node.producer.publish(self.node.producer.begin(self.now + 1))
 
@@ -116,9 +116,9 @@ class Market:
     def rival(
         self, depth: int, transactions: Iterable[Iterable[Any]], *, mark: int = 1
     ) -> list[Block]:
-        """Replace the newest ``depth`` blocks by blocks with these transactions, one list each.
+        """Replaces the newest ``depth`` blocks. ``transactions``: a list for each new block.
 
-        The branch must be at least as long as what it replaces to become canonical.
+        Only a branch at least as long as the replaced blocks becomes canonical.
         """
         chain = self.node.chain
         parent = chain.block_by_number(chain.head.number - depth)
@@ -140,7 +140,7 @@ class Market:
     # --- the token --------------------------------------------------------------------------------
 
     def deploy(self, name: str, *arguments: Any) -> str:
-        """Deploys a contract of this package; returns its address."""
+        """Deploys a contract of this package. Returns its address."""
         contract = artifact(name)
         tx_hash = self.send(self.admin, None, contract.initcode(*arguments))
         block, index = self.node.chain.locate(bytes.fromhex(tx_hash[2:])) or (None, 0)
@@ -153,7 +153,7 @@ class Market:
 
     @staticmethod
     def contract_address(creator: str, nonce: int) -> str:
-        """The address of a contract created by an account with a nonce."""
+        """Returns the address of a contract that an account creates with a nonce."""
         digest = keccak(rlp.encode([bytes.fromhex(creator[2:]), nonce]))
         return str(to_checksum_address(digest[12:]))
 
@@ -186,14 +186,14 @@ class Market:
     # --- the back end -----------------------------------------------------------------------------
 
     def client(self, *, feed: bool = False, early: bool = False) -> NodeClient:
-        """Returns a client of the node; ``early``: receipts of slices."""
+        """Returns a client of the node. ``early``: receipts of slices count."""
         url = self.server.urls[1 if early else 0]
         client = NodeClient(url, url.replace("http", "ws") if feed else None)
         self.clients.append(client)
         return client
 
     def store(self) -> Store:
-        """Opens the store, as every process of the back end does."""
+        """Opens the store, like every process of the back end."""
         store = open_store(self.store_url)
         self.stores.append(store)
         return store
@@ -221,7 +221,7 @@ class Market:
         )
 
     def terms(self, **changes: Any) -> Terms:
-        """Terms that are valid now."""
+        """Returns terms that are valid now."""
         usual = {
             "payer": self.payer.address,
             "recipient": self.shop.address,
@@ -233,22 +233,22 @@ class Market:
         return Terms(**{**usual, **changes})
 
     def signed(self, order: Order | Authorization, key: Any = None) -> Signature:
-        """The payer's signature."""
+        """Returns the payer's signature of an order."""
         authorization = order.authorization if isinstance(order, Order) else order
         return sign(authorization, (key or self.payer).key)
 
     def cancelled(self, order: Order) -> Signature:
-        """The payer's signature over the order's cancellation."""
+        """Returns the payer's signature of an order's cancellation."""
         return sign(order.authorization.cancellation, self.payer.key)
 
     def capture_call(self, order: Order, signature: Signature) -> tuple[str, list[Any]]:
-        """An eth_call of the capture."""
+        """Calls the capture with eth_call."""
         data = capture_data(order.authorization, signature)
         call = {"from": self.shop.address, "to": self.token.token, "data": "0x" + data.hex()}
         return "eth_call", [call, "pending"]
 
     def permit(self, spender: str, value: int, deadline: int) -> Signature:
-        """The payer's first EIP-2612 permit of the token."""
+        """Returns the payer's first EIP-2612 permit of the token."""
         types = ("address owner", "address spender", "uint256 value", "uint256 nonce",
                  "uint256 deadline")  # fmt: skip
         members = [dict(zip(("type", "name"), kind.split(), strict=True)) for kind in types]
@@ -263,20 +263,20 @@ class Market:
         return Signature(bytes(self.payer.sign_message(signable).signature))
 
     def take(self, terms: Terms, who: Any, *, kind: Kind = Kind.RECEIVE, mine: bool = True) -> str:
-        """Submits the payer's authorization of these terms as ``who``, bypassing the back end."""
+        """Submits the payer's authorization of these terms as ``who``, without the back end."""
         authorization = Authorization(self.token, terms, kind)
         data = capture_data(authorization, sign(authorization, self.payer.key))
         return self.send(who, self.token.token, data, mine=mine)
 
     async def stored(self, merchant: Merchant, order_id: str = "order-1", **changes: Any) -> Order:
-        """Creates an order whose authorization is signed and stored."""
+        """Creates an order, signs its authorization, and stores the signature."""
         order = await merchant.draft(
             order_id, self.payer.address, VALUE, terms=self.terms(**changes)
         )
         return await merchant.accept(order_id, self.signed(order))
 
     async def close(self) -> None:
-        """Closes everything."""
+        """Closes all clients and stores."""
         for client in self.clients:
             await client.close()
         for store in self.stores:
@@ -287,7 +287,7 @@ class Market:
 async def market(
     folder: Path, *, live: bool = False, store_url: str = "", **options: Any
 ) -> Market:
-    """Builds a market on a manual chain, or on a live one with slices and blocks."""
+    """Builds a market with blocks on demand, or on a live chain with slices and blocks."""
     if live:
         node = dev_node(**{"block_time_ms": 1500, "slice_interval_ms": 100, **options})
     else:
@@ -302,7 +302,7 @@ async def market(
 
 
 def canonical_transfers(node: Node, token: str) -> list[tuple[str, str, int, str]]:
-    """Every canonical transfer of the token, from receipts: sender, recipient, amount, hash."""
+    """Returns every canonical transfer of the token: sender, recipient, amount, hash."""
     transfer = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
     found = []
     for number in range(node.chain.head.number + 1):
@@ -320,5 +320,5 @@ def canonical_transfers(node: Node, token: str) -> list[tuple[str, str, int, str
 
 
 def shown(value: Any) -> str:
-    """Returns JSON of a value, for assertion messages."""
+    """Returns a value as JSON, for assertion messages."""
     return json.dumps(value, default=str, indent=1)

@@ -1,4 +1,4 @@
-"""The token on a node in another process, over JSON-RPC only: fastevm's or anvil's."""
+"""The token on a node in another process, fastevm or anvil, reached only over JSON-RPC."""
 
 import asyncio
 from pathlib import Path
@@ -29,7 +29,7 @@ POLL_SECONDS: Final = 0.1
 
 
 class Remote:
-    """A chain with the token, the accounts of a development node, and a payer with money."""
+    """A chain with the token, the accounts of a development node, and a funded payer."""
 
     def __init__(self, client: NodeClient) -> None:
         self.client = client
@@ -49,7 +49,7 @@ class Remote:
         await self.sent(admin, token_address, contract.encode("mint", self.payer, units))
 
     async def sent(self, who: Any, to: str | None, data: bytes) -> dict[str, Any]:
-        """Returns the receipt of a transaction, once it is in a block."""
+        """Sends a transaction. Returns the receipt after the transaction is in a block."""
         count = await self.client.call("eth_getTransactionCount", who.address, "latest")
         fields = {
             "chainId": self.chain_id, "gas": 5_000_000, "value": 0, "data": "0x" + data.hex(),
@@ -68,18 +68,18 @@ class Remote:
             await asyncio.sleep(POLL_SECONDS)
 
     def merchant(self, store: Store, node: NodeClient | None = None, **policy: Any) -> Merchant:
-        """The shop's back end."""
+        """Returns the shop's back end."""
         return Merchant(
             node or self.client, store, Vault([KEY]), self.token, KeySigner(self.keys[1]),
             policy=Policy(**policy),
         )  # fmt: skip
 
     async def stored(self, merchant: Merchant, order_id: str) -> Order:
-        """An order that the payer has signed."""
+        """Creates an order that the payer has signed."""
         order = await merchant.draft(order_id, self.payer, VALUE, lifetime=LIFETIME)
         return await merchant.accept(order_id, sign(order.authorization, self.keys[2]))
 
 
 def file_store(folder: Path, name: str = "payments.db") -> Store:
-    """A store in a file."""
+    """Opens a store in a file."""
     return open_store(f"sqlite:///{folder / name}")

@@ -1,6 +1,7 @@
-"""Which stores the tests of payments run on, and the fixtures that make them.
+"""Selects the stores on which payment tests run, and provides fixtures for them.
 
-A module whose tests run on both says ``STORES = BOTH``; FASTEVM_PAYMENT_STORES=all makes all do so.
+A module with ``STORES = BOTH`` runs on both stores. With FASTEVM_PAYMENT_STORES=all, every module
+does.
 """
 
 import os
@@ -26,7 +27,10 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
-    """A server for the whole run; skips if Debian's package postgresql is not installed."""
+    """Provides a server for the whole run.
+
+    Skips if Debian's package postgresql is not installed.
+    """
     if programs() is None:
         pytest.skip("no server of PostgreSQL: install the package postgresql")
     server = Server()
@@ -37,7 +41,7 @@ def postgres() -> Iterator[Server]:
 
 @pytest.fixture
 def store_url(store_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The URL of an empty store."""
+    """Provides the URL of an empty store."""
     if store_kind == "sqlite":
         yield f"sqlite:///{tmp_path / 'payments.db'}"
         return

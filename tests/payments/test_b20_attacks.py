@@ -1,4 +1,4 @@
-"""Attacks on payments with permits and memos: public permits, forged memos, spent nonces."""
+"""Tests attacks on payments with permits and memos: public permits, forged memos, spent nonces."""
 
 import contextlib
 import random
@@ -45,7 +45,7 @@ async def memo_order(market: B20Market, merchant: Merchant, order_id: str = "ord
 
 
 def statuses(market: B20Market) -> list[int]:
-    """The statuses of the newest block's transactions, without the deposit."""
+    """Returns the statuses of the newest block's transactions, without the deposit."""
     return [receipt.status for receipt in market.receipts(market.node.chain.head)[1:]]
 
 
@@ -101,7 +101,7 @@ async def test_a_public_permit_pays_nobody_but_the_recipient(base: B20Market) ->
 async def test_an_order_is_captured_once_even_with_the_allowance_of_another(
     base: B20Market,
 ) -> None:
-    """The operator's account itself sends a second capture of the first order."""
+    """The operator's account sends a second capture of the first order."""
     merchant = base.merchant()
     first = await base.permitted(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
@@ -143,8 +143,8 @@ async def test_permits_submitted_out_of_turn_pay_no_order_twice(
 ) -> None:
     """A stranger knows two permits of one payer and submits both before their captures.
 
-    The second permit replaces the allowance of the first. One order is paid, with its own amount;
-    the payer of the other has to permit again.
+    The second permit replaces the allowance of the first. One order is paid, with its own amount.
+    The payer of the unpaid order has to permit again.
     """
     merchant = base.merchant(tip=1)
     first = await base.permitted(merchant)
@@ -203,7 +203,7 @@ FORGED_MEMO = keccak(text="Memo(address,bytes32)")
 
 
 def forger(token: str, data: bytes, caller: str, memo: bytes) -> bytes:
-    """Code that calls the token with ``data`` and then logs the Memo itself."""
+    """Returns code that calls the token with ``data`` and then logs a forged Memo."""
     words = data.ljust((len(data) + 31) // 32 * 32, b"\0")
     code = b""
     for at in range(0, len(words), 32):
@@ -217,7 +217,7 @@ def forger(token: str, data: bytes, caller: str, memo: bytes) -> bytes:
 async def test_a_memo_that_another_contract_logs_after_the_transfer_is_none(
     base: B20Market,
 ) -> None:
-    """The payer's allowance moves money without a memo; the contract forges the Memo log."""
+    """The payer's allowance moves money without a memo, and the contract forges the Memo log."""
     merchant = base.merchant()
     order = await memo_order(base, merchant)
     memo = order.authorization.terms.nonce
@@ -271,7 +271,7 @@ async def test_orders_with_the_same_memo_of_two_payers_stay_apart(base: B20Marke
 async def test_whatever_happens_money_is_counted_once_and_refunds_stay_within_it(
     base: B20Market, seed: int
 ) -> None:
-    """Random payments, captures, refunds, reorganisations and restarts of one order."""
+    """Makes random payments, captures, refunds, reorganisations and restarts of one order."""
     chance = random.Random(seed)
     merchant = base.merchant()
     permit = seed % 2 == 1

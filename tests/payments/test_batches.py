@@ -1,4 +1,4 @@
-"""Batch captures: each order ends as if it had been captured alone."""
+"""Tests batch captures: each order ends as if it had been captured alone."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ STORES = BOTH
 
 
 async def opened(market: Market, *, funds: int = 100 * VALUE, **policy: Any) -> Merchant:
-    """A merchant with batches enabled, and payers with money."""
+    """Returns a merchant with batches enabled, and funded payers."""
     await place_contract(market.client(), MULTICALL, artifact("Multicall").initcode())
     for payer in market.accounts[4:8]:
         market.mint(payer.address, funds)
@@ -49,7 +49,7 @@ async def opened(market: Market, *, funds: int = 100 * VALUE, **policy: Any) -> 
 async def stored(
     market: Market, merchant: Merchant, count: int, payer: Any = None, first: int = 0
 ) -> list[str]:
-    """Orders that anybody may submit, of one payer or of four alternating payers."""
+    """Stores orders that anybody may submit, from one payer or from four alternating payers."""
     names = [f"order-{number:02}" for number in range(first, first + count)]
     for at, name in enumerate(names):
         who = payer or market.accounts[4 + at % 4]
@@ -60,7 +60,7 @@ async def stored(
 
 
 async def hashes(merchant: Merchant, names: Sequence[str]) -> set[str]:
-    """The transactions of these orders."""
+    """Returns the transaction hashes of these orders."""
     return {
         submission.transaction_hash
         for name in names
@@ -314,7 +314,7 @@ async def test_a_batch_that_the_pool_refuses_says_why_and_goes_on(still: Market)
     names = await stored(still, merchant, 3)
 
     class Emptied(HttpTransport):
-        """The account loses its funds between preflight and sending."""
+        """Empties the account's balance before it forwards a transaction."""
 
         async def send(self, body: bytes) -> bytes:
             if b"eth_sendRawTransaction" in body:

@@ -1,4 +1,4 @@
-"""A merchant paid in Circle's own token: every step, and every refusal with its reason."""
+"""Tests a merchant paid in Circle's own token: every step, and every rejection with its reason."""
 
 from collections.abc import AsyncIterator
 
@@ -28,7 +28,7 @@ STORE = "0x5701E05701E05701E05701e05701e05701E05701"
 
 @pytest.fixture
 async def dollar(still: Market) -> AsyncIterator[Market]:
-    """A market whose token is Circle's."""
+    """Provides a market with Circle's token."""
     admin = still.admin
     library = created(still, circle.library().initcode())
     contract = circle.token(library)
@@ -41,7 +41,7 @@ async def dollar(still: Market) -> AsyncIterator[Market]:
 
 
 def created(market: Market, initcode: bytes) -> str:
-    """The address of the contract that this transaction creates."""
+    """Returns the address of the contract that this transaction creates."""
     tx_hash = market.send(market.admin, None, initcode, gas=16_000_000, maxFeePerGas=5 * 10**10)
     block, index = market.node.chain.locate(bytes.fromhex(tx_hash[2:])) or (None, 0)
     assert block is not None

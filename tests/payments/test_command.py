@@ -1,4 +1,4 @@
-"""``fastevm pay`` with a store and a node: output and effects of every command."""
+"""Tests ``fastevm pay`` with a store and a node: output and effects of every command."""
 
 import asyncio
 import base64
@@ -275,7 +275,7 @@ async def test_the_doctor_finds_what_is_wrong(still: Market, pay: Command) -> No
 
 @pytest.fixture
 async def elsewhere() -> AsyncIterator[str]:
-    """The address of a node of another chain."""
+    """Provides the address of a node of another chain."""
     server = server_of(dev_node(mining=Mining.MANUAL, chain_id=4_242), "preconf", threads=2)
     await server.start()
     yield server.urls[0]
@@ -431,7 +431,7 @@ async def test_processes_with_different_keys_agree_on_the_first(
 
 
 def found_by(output: str) -> dict[str, str]:
-    """The doctor's findings: ok or FAIL by name."""
+    """Returns the doctor's findings: ok or FAIL by name."""
     return {line[6:17].strip(): line[:4].strip() for line in output.splitlines()}
 
 

@@ -1,4 +1,4 @@
-"""Artifacts: published identifiers, codecs that refuse invalid input, up-to-date sources."""
+"""Tests artifacts: published identifiers, rejection of invalid input, up-to-date sources."""
 
 import shutil
 
@@ -143,7 +143,7 @@ def test_reverts_decode_to_names_and_arguments() -> None:
 
 
 def test_a_log_with_the_right_topic_and_another_layout_is_not_taken_for_ours() -> None:
-    """NFTs log Transfer with the number as a topic: same topic 0, no data."""
+    """NFTs log Transfer with the token's number as a topic: topic 0 is equal, and data is empty."""
     token = artifact("Token")
     words = [(i + 1).to_bytes(32, "big") for i in range(3)]
     assert token.decode_log([token.topic("Transfer"), *words], b"") is None

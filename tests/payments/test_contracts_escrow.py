@@ -1,4 +1,4 @@
-"""The escrow: hold, partial captures, void, refund; permissions and every error."""
+"""Tests the escrow: hold, partial captures, void, refund; permissions and every error."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ VALUE = 1_000_000
 
 
 class Till:
-    """An escrow with its collectors, a payer and an operator."""
+    """Deploys an escrow with its collectors, and has a payer and an operator."""
 
     def __init__(self, evm: EVM | None = None) -> None:
         self.evm = evm or chain()
@@ -204,7 +204,7 @@ REFUSED: dict[str, tuple[Callable[[Till], ExecutionResult], str]] = {
 
 
 def _raw(till: Till, **changes: Any) -> PaymentInfo:
-    """Terms that `PaymentInfo` would refuse."""
+    """Returns terms that `PaymentInfo` would reject."""
     info = till.terms()
     for name, value in changes.items():
         force_setattr(info, name, value)
@@ -254,7 +254,7 @@ def refusal_of(contract: Deployed, result: ExecutionResult) -> str:
 
 
 def test_hashes_are_those_of_the_deployed_escrow() -> None:
-    """Vectors from the deployed contract and the published client."""
+    """The vectors come from the deployed contract and the published client."""
     info = PaymentInfo(
         operator="0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
         payer="0x70997970C51812dc3A010C7d01b50e0d17dc79C8",

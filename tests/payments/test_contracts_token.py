@@ -1,4 +1,4 @@
-"""The EIP-3009 token: order of checks, reasons, events and slots of the deployed ones."""
+"""Tests the EIP-3009 token: checks in order, reasons, events and slots of the deployed tokens."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ USED = "FiatTokenV2: authorization is used or canceled"
 
 @pytest.fixture(params=["ours", pytest.param("circle's", marks=circle.installed)])
 def token(request: pytest.FixtureRequest) -> Deployed:
-    """The project's token, and Circle's own: every test holds for both."""
+    """Provides the project's token, then Circle's token. Every test holds for both."""
     return dollar(chain()) if request.param == "ours" else circles_dollar(chain())
 
 
@@ -58,7 +58,7 @@ def move(
     form: str = "bytes",
     **changes: Any,
 ) -> ExecutionResult:
-    """Submits an authorization of the payer; ``signed`` overrides the signed terms."""
+    """Submits an authorization of the payer. ``signed`` replaces members of the signed terms."""
     message = terms(**changes)
     packed = signature(typed_data(token.address, kind, message)) if signed is None else signed
     last = split(packed) if form == "vrs" else (packed,)
@@ -215,7 +215,7 @@ def test_zero_as_recipient_is_refused_last(token: Deployed) -> None:
 
 
 def test_every_check_comes_before_the_next_one(token: Deployed) -> None:
-    """Everything is wrong at the same time; fixing the first problem reveals the next."""
+    """At first everything is wrong. Fixing the first problem reveals the next problem."""
     blacklisted = "Blacklistable: account is blacklisted"
     signed = bytes(64) + b"\x1b"
     changes: dict[str, Any] = {
@@ -372,7 +372,7 @@ def test_only_the_full_magic_word_is_a_yes(token: Deployed, code: str, accepted:
 
 
 def test_a_delegated_account_is_asked_as_a_contract(token: Deployed) -> None:
-    """EIP-7702: the payer's own signature counts only if the code it delegates to says so."""
+    """The payer's own signature counts only if the delegated code accepts it (EIP-7702)."""
     for owner, accepted in ((STRANGER, False), (PAYER, True)):
         wallet = deployed(token.evm, "Wallet", owner.address)
         delegation = b"\xef\x01\x00" + bytes.fromhex(wallet.address[2:])
@@ -432,7 +432,7 @@ VECTORS = {
 
 
 def installed_on_sepolia() -> Deployed:
-    """The token's code and slots at a real address, with that chain's id and names."""
+    """Returns the token's code and slots at a real address, with Sepolia's chain id and names."""
     evm: EVM = chain(chain_id=84532)
     contract = artifact("Token")
     short = int.from_bytes(b"USDC".ljust(31, b"\0") + bytes([8]), "big")

@@ -1,4 +1,4 @@
-"""A merchant that waits for ``safe`` or ``finalized`` on a development chain with epochs."""
+"""Tests a merchant that waits for ``safe`` or ``finalized`` on a development chain with epochs."""
 
 import pytest
 
@@ -36,7 +36,7 @@ async def test_a_payment_is_paid_when_its_block_has_the_tag(
 
 
 async def test_without_epochs_the_newest_block_has_every_tag(still: Market) -> None:
-    """Nobody else can take back what a development chain of one node has accepted."""
+    """A development chain has one node, so nobody else can remove accepted blocks."""
     merchant = still.merchant(depth="finalized")
     await still.stored(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)

@@ -1,4 +1,4 @@
-"""A draft asked for again is the same order, so that a checkout page can be reloaded."""
+"""Tests that requesting a draft again returns the same order, so that a page can be reloaded."""
 
 import asyncio
 from typing import Any

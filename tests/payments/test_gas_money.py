@@ -1,4 +1,4 @@
-"""A sender that cannot pay for gas: reported before sending, retried, never with higher fees."""
+"""Tests a sender that cannot pay for gas: it is reported, and retried with unchanged fees."""
 
 import json
 
@@ -26,7 +26,7 @@ GIVEN = 10**15
 
 
 async def poor(market: Market, *names: str, wei: int = 0, **policy: float) -> Merchant:
-    """A merchant with little money for gas, and stored orders."""
+    """Returns a merchant with little money for gas, and stores orders."""
     if wei:
         market.send(market.admin, POOR.address, b"", value=wei)
     merchant = market.merchant(signer=KeySigner(POOR.key), **policy)
@@ -100,7 +100,10 @@ async def test_a_refused_transaction_becomes_cheaper_when_fees_fall(still: Marke
 
 
 async def test_nothing_waits_behind_a_nonce_that_will_not_come(still: Market) -> None:
-    """The sender cannot pay the first transaction; the second is affordable and must not wait."""
+    """The sender cannot pay for the first transaction.
+
+    The second is affordable and must not wait.
+    """
     dear = await poor(still, "order-1", "order-2", wei=GIVEN, tip=100 * 10**9)
     await dear.capture("order-1", until=State.CAPTURING, force=True)
     (refused,) = await dear.submissions("order-1")
@@ -143,7 +146,7 @@ async def test_an_order_that_expires_unpaid_for_gas_leaves_no_gap(still: Market)
 
 
 class Full(HttpTransport):
-    """A node whose pool accepts nothing for a while, without a reason."""
+    """A node whose pool rejects all transactions for a while, without a reason."""
 
     full = True
 
@@ -156,7 +159,7 @@ class Full(HttpTransport):
 
 
 async def test_what_a_full_pool_refused_is_the_same_transaction_later(still: Market) -> None:
-    """With the old fees the signed bytes would be equal, and the store keeps them once."""
+    """With the old fees the signed bytes are equal, and the store keeps them once."""
     transport = Full(still.server.urls[0])
     client = NodeClient(transport)
     still.clients.append(client)
@@ -175,7 +178,7 @@ async def test_what_a_full_pool_refused_is_the_same_transaction_later(still: Mar
 async def test_a_pool_is_given_what_it_can_keep(
     still: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the pool lost everything, transactions are sent again in nonce order, within the limit."""
+    """If the pool lost all transactions, they are sent again in nonce order, within the limit."""
     merchant = still.merchant(bump_after=1e9)
     names = [f"order-{number}" for number in range(5)]
     for name in names:

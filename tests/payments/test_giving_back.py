@@ -1,4 +1,4 @@
-"""Refunds and sweeps: each once, within the captured sum, over crashes and reorganisations."""
+"""Tests refunds and sweeps over crashes and reorganisations: each once, within the captured sum."""
 
 import asyncio
 from contextlib import suppress
@@ -249,7 +249,7 @@ async def test_a_reorganisation_takes_a_refund_back_and_it_is_sent_again(still: 
 
 
 async def test_a_refund_is_not_sent_again_if_its_payer_spent_the_money(still: Market) -> None:
-    """A reorganisation removes capture and refund, and the payer's money goes elsewhere."""
+    """A reorganisation removes capture and refund. Then the payer spends the money elsewhere."""
     merchant = await paid(still)
     still.mint(still.shop.address, FUNDS)
     await asked(merchant)

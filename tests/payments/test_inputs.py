@@ -1,4 +1,4 @@
-"""Invalid input is refused before it is stored; an unreadable row does not stop the others."""
+"""Tests that invalid input is rejected before storage, and an unreadable row stops no others."""
 
 from typing import Any
 

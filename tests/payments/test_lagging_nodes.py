@@ -1,4 +1,4 @@
-"""Nodes behind a load balancer: one is a few blocks late, and any may answer a request."""
+"""Tests nodes behind a load balancer: one is a few blocks late, and any node may answer."""
 
 import contextlib
 import itertools
@@ -18,7 +18,7 @@ from .market import VALUE, Market
 
 
 class Lagging(HttpTransport):
-    """A node that lacks its newest ``late`` blocks while it is chosen."""
+    """A node that lacks its newest ``late`` blocks while requests reach it."""
 
     def __init__(self, url: str, market: Market, choices: list[bool] | None = None) -> None:
         super().__init__(url)
@@ -112,7 +112,7 @@ async def test_whatever_node_answers_an_order_is_paid_once_and_stays_paid(still:
 
 
 class Unindexed(HttpTransport):
-    """A node that has not indexed what ``hidden`` names: methods whose answers are empty."""
+    """A node that has not indexed some data. ``hidden``: methods with empty answers."""
 
     def __init__(self, url: str, *hidden: str) -> None:
         super().__init__(url)
@@ -186,7 +186,7 @@ async def test_a_refund_is_not_lost_because_its_receipt_is_not_indexed(still: Ma
 async def test_without_state_a_nonce_is_lost_after_a_time(
     still: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A node that has pruned the block's state cannot show which transaction used the nonce."""
+    """A node without the block's state cannot show which transaction used the nonce."""
 
     class Pruned(Unindexed):
         async def send(self, body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Captures shortly before their authorization expires: the margin is the chain's own."""
+"""Tests captures shortly before their authorization expires. The margin depends on the chain."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from .market import Market
 
 
 async def left(market: Market, merchant: Merchant, name: str, seconds: int) -> bool | None:
-    """Whether a capture that expires so many seconds after the pending block is accepted."""
+    """Returns whether a capture that expires ``seconds`` after the pending block is accepted."""
     pending = int(
         (await merchant.node.call("eth_getBlockByNumber", "pending", False))["timestamp"], 16
     )

@@ -1,4 +1,4 @@
-"""Orders that the payer pays with ``transferWithMemo``: what counts, and what is refunded."""
+"""Tests orders that the payer pays with ``transferWithMemo``: counted transfers, and refunds."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def drafted(market: B20Market, merchant: Merchant, order_id: str = "order-
 
 
 async def seen(merchant: Merchant, order_id: str = "order-1") -> tuple[State, Reason | None]:
-    """Reconciles; returns the order's state and reason."""
+    """Reconciles. Returns the order's state and reason."""
     await merchant.reconcile()
     order = await merchant.order(order_id)
     return order.state, order.reason
@@ -52,7 +52,7 @@ async def seen(merchant: Merchant, order_id: str = "order-1") -> tuple[State, Re
 async def refunded(
     market: B20Market, merchant: Merchant, amount: int | None = None, **more: Any
 ) -> int:
-    """Refunds, and returns the amount."""
+    """Refunds an order. Returns the amount."""
     movement = await merchant.refund("order-1", amount, until=MovementState.REQUESTED, **more)
     market.mine()
     await merchant.reconcile()
@@ -274,14 +274,14 @@ async def test_only_money_at_the_merchants_depth_is_refunded(base: B20Market) ->
 
 
 def dropped(market: B20Market, depth: int, contents: dict[int, Any] | None = None) -> None:
-    """Replaces the newest blocks; the other transactions are gone from the pool too."""
+    """Replaces the newest blocks. Their other transactions also leave the pool."""
     market.replace(depth, contents)
     for tx_hash in list(market.node.pool.hashes()):
         market.node.pool.drop(tx_hash)
 
 
 def paid_back(market: B20Market) -> int:
-    """The units that the chain's transfers moved from the shop to the payer."""
+    """Returns the units that transfers on the chain moved from the shop to the payer."""
     shop, payer = market.shop.address.lower(), market.payer.address.lower()
     moved = canonical_transfers(market.node, market.token.token)
     return sum(amount for sender, to, amount, _ in moved if (sender, to) == (shop, payer))
@@ -289,7 +289,7 @@ def paid_back(market: B20Market) -> int:
 
 @pytest.mark.parametrize("depth", [1, 3])
 async def test_a_refund_is_not_sent_again_without_its_payment(base: B20Market, depth: int) -> None:
-    """A reorganisation deeper than the depth removes payment and refund."""
+    """A reorganisation, deeper than the required depth, removes payment and refund."""
     merchant = base.merchant(depth=depth)
     base.mint(base.shop.address, FUNDS)
     order = await drafted(base, merchant)

@@ -1,4 +1,4 @@
-"""Orders that the payer of a B20 token permits: captured by the collector, once, like any other."""
+"""Tests orders that the payer of a B20 token permits: the collector captures each one once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ async def captured(market: B20Market, merchant: Merchant, order_id: str = "order
 
 
 def payments(market: B20Market) -> list[int]:
-    """Every canonical transfer from the payer to the shop."""
+    """Returns every canonical transfer from the payer to the shop."""
     return [
         amount
         for sender, recipient, amount, _ in canonical_transfers(market.node, market.token.token)
@@ -88,7 +88,7 @@ async def test_processes_that_capture_one_permit_submit_once(base: B20Market) ->
 
 
 class Deaf(HttpTransport):
-    """A connection that breaks whenever a transaction is sent."""
+    """A connection that breaks when a transaction is sent."""
 
     async def send(self, body: bytes) -> Any:
         if b"eth_sendRawTransaction" in body:
@@ -293,7 +293,7 @@ async def test_what_blocks_a_capture_has_its_name(
 
 
 async def _use_permit(market: B20Market) -> None:
-    """The payer uses the permit's nonce for another spender."""
+    """Uses the payer's permit nonce for another spender."""
     terms = (await market.merchant().order("order-1")).authorization.terms
     permit = Permit(market.stranger.address, 0)
     made = Authorization(market.token, terms, Kind.PERMIT, permit)

@@ -1,4 +1,4 @@
-"""Several processes, and processes that die: one transaction per capture, and none is lost."""
+"""Tests several processes, some of which die: each capture has one transaction, none is lost."""
 
 import asyncio
 import sys
@@ -45,7 +45,7 @@ asyncio.run(main())
 
 
 async def back_end(market: Market, die: str = "never") -> asyncio.subprocess.Process:
-    """Starts a process that captures the order."""
+    """Starts a process that captures the order. ``die``: where the process ends."""
     return await asyncio.create_subprocess_exec(
         sys.executable, "-c", SCRIPT, market.server.urls[0],
         market.store_url, market.token.token,

@@ -1,7 +1,8 @@
-"""Random lives of orders: merchants, payers and a chain that changes its mind, in any order.
+"""Tests random lives of orders: merchants, payers and a chain with reorganisations, in any order.
 
-Whatever happens, after the back end has looked: the ledger is the canonical chain, no order is paid
-without a canonical receipt of just its payment, none that was paid is missing, none is paid twice.
+The invariants after the back end has reconciled: the ledger equals the canonical chain, no order is
+paid without a canonical receipt of exactly its payment, no paid order is missing, and no order is
+paid twice.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ STEPS = 25
 
 
 class Fragile(HttpTransport):
-    """A connection that breaks once, before or after a transaction was sent."""
+    """A connection that breaks once, before or after a transaction is sent."""
 
     broken: str | None = None
 
@@ -57,7 +58,7 @@ class Fragile(HttpTransport):
 
 
 class Lives(RuleBasedStateMachine):
-    """One market, one back end that restarts, up to four orders."""
+    """A market, a back end that restarts, and up to four orders."""
 
     kind = Kind.RECEIVE
     batch = 1
@@ -156,9 +157,10 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        """Reconcile; what is true then is tested by the invariants.
+        """Reconciles. The invariants test the result.
 
-        A chain that became shorter is believed when it is longer again: until then nothing is.
+        The back end accepts a shorter chain only when it is longer again, so until then nothing is
+        checked.
         """
         self.run(self.merchant.reconcile())
         points = self.merchant.store.checkpoints(self.merchant.scanner.scope)
@@ -177,7 +179,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def pay_by_transfer(self) -> None:
-        """A transfer of the same amount that belongs to no order."""
+        """Transfers the amount of an order without reference to any order."""
         self.other(self.market.payer, "transfer", self.market.shop.address, VALUE)
 
     @rule(on=st.booleans())
@@ -186,7 +188,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(name=ORDERS, ours=st.booleans(), mine=st.booleans(), look=st.booleans())
     def burn_the_nonce(self, name: str, ours: bool, mine: bool, look: bool) -> None:
-        """The payer uses an order's nonce for one unit, to a stranger or to the merchant."""
+        """Lets the payer use an order's nonce for one unit, to a stranger or to the merchant."""
         if name not in self.terms:
             return
         market, nonce = self.market, self.terms[name].nonce
@@ -219,7 +221,7 @@ class Lives(RuleBasedStateMachine):
         look=st.booleans(),
     )
     def reorganise(self, depth: int, keep: int, backwards: bool, mark: int, look: bool) -> None:
-        """Another branch, with some of the transactions of the branch that it replaces."""
+        """Replaces blocks with another branch, and keeps some of the replaced transactions."""
         self.looked = False
         chain = self.market.node.chain
         heads = range(chain.head.number - depth + 1, chain.head.number + 1)
@@ -236,7 +238,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: self.market.node.chain.head.number > 6)
     @rule(depth=DEPTH)
     def shorten(self, depth: int) -> None:
-        """The chain temporarily loses its newest blocks."""
+        """Removes the newest blocks of the chain for a while."""
         self.looked = False
         chain = self.market.node.chain
         target = chain.canonical_hash(chain.head.number - depth)
@@ -283,7 +285,7 @@ class Lives(RuleBasedStateMachine):
             assert incoming[transaction_hash, VALUE] == count
 
     def settle_down(self) -> None:
-        """Leaves the chain alone until every order has ended."""
+        """Makes no more changes until every order has ended."""
         self.other(self.market.admin, "unpause")
         self.market.mine(seconds=60)
         points = self.merchant.store.checkpoints(self.merchant.scanner.scope)
@@ -306,7 +308,7 @@ class Lives(RuleBasedStateMachine):
 
 
 def includable(kept: list[Any], keeper: list[Any]) -> list[Any]:
-    """Transactions whose sender's earlier transactions are kept too."""
+    """Returns the transactions whose sender's earlier transactions are also kept."""
     dropped: set[bytes] = set()
     answer = []
     for item in keeper:
@@ -318,7 +320,7 @@ def includable(kept: list[Any], keeper: list[Any]) -> list[Any]:
 
 
 class LivesTogether(Lives):
-    """The same with batch captures."""
+    """Random lives with batch captures."""
 
     kind = Kind.TRANSFER
     batch = 3

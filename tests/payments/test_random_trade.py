@@ -1,8 +1,8 @@
-"""Random lives of a shop with two machines: refunds, holds in an escrow, nodes that lag, any order.
+"""Tests random lives of a shop with two machines: refunds, escrow holds, lagging nodes, any order.
 
-Two merchants on one store, each with connections and a node of its own, act and look in turn or at
-the same time. An auditor with a store of its own only reads the chain. Whatever happens, once a
-machine with a node that keeps up has looked: its books, the auditor's and the chain say the same.
+Two merchants share one store. Each has its own connections and node, and they act and reconcile
+alternately or concurrently. An auditor with a separate store only reads the chain. After a machine
+with an up-to-date node has reconciled, its books and the auditor's books equal the chain.
 """
 
 import asyncio
@@ -56,11 +56,11 @@ ON_CHAIN: Final = (MovementState.SEEN, MovementState.FINAL)
 
 
 class Unreliable(Fragile, Lagging):
-    """A node that may be late, with a connection that breaks before or after a transaction."""
+    """A node that may lag, with a connection that breaks before or after a transaction."""
 
 
 class Trade(RuleBasedStateMachine):
-    """One market, two machines of one shop, an auditor, three orders and two holds."""
+    """A market, two machines of a shop, an auditor, three orders and two holds."""
 
     server: Server | None = None  # of PostgreSQL; a file of SQLite without one
 
@@ -92,7 +92,7 @@ class Trade(RuleBasedStateMachine):
         return self.loop.run_until_complete(awaitable)
 
     def ends(self, work: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
-        """The results and exceptions of concurrent work."""
+        """Runs work concurrently. Returns the results and exceptions."""
 
         async def gathered() -> list[Any]:
             return await asyncio.gather(*work, return_exceptions=True)
@@ -118,7 +118,7 @@ class Trade(RuleBasedStateMachine):
                 self.server.release(self.url)
 
     def changed(self) -> None:
-        """The caller's view of the chain is outdated."""
+        """Records that the caller's view of the chain is outdated."""
         self.looked = None
 
     def order(self, name: str) -> Order | None:
@@ -147,7 +147,7 @@ class Trade(RuleBasedStateMachine):
         cable=st.sampled_from([None, None, "before", "after"]),
     )
     def capture(self, name: str, at: int, both: bool, cable: str | None) -> None:
-        """Captures or holds an order; by one machine, or by both concurrently."""
+        """Captures or holds an order, on one machine or on both concurrently."""
         if name not in self.signed:
             return
         self.changed()
@@ -189,7 +189,7 @@ class Trade(RuleBasedStateMachine):
 
     @staticmethod
     def check_results(ends: list[Any]) -> None:
-        """A refusal is a valid answer; any other exception is a fault."""
+        """Accepts rejections as results. Any other exception is a failure."""
         for end in ends:
             if isinstance(end, BaseException) and not isinstance(end, PaymentError):
                 raise end
@@ -208,12 +208,12 @@ class Trade(RuleBasedStateMachine):
 
     @rule(at=MACHINES, late=st.integers(0, 2))
     def lag(self, at: int, late: int) -> None:
-        """From now on this machine's node is late by some blocks."""
+        """Makes this machine's node lag by some blocks."""
         self.nodes[at].late, self.nodes[at].behind = late, late > 0
 
     @rule(at=MACHINES, both=st.booleans())
     def look(self, at: int, both: bool = False) -> None:
-        """Reconcile; what is true then is tested by the invariants."""
+        """Reconciles. The invariants test the result."""
         acting = self.machines if both else [self.machines[at]]
         work = [item.reconcile() for item in acting]
         for end in self.ends(work):
@@ -226,7 +226,10 @@ class Trade(RuleBasedStateMachine):
                 self.looked = number
 
     def is_new(self, merchant: Merchant) -> bool:
-        """A shorter chain is accepted only once it is longer again."""
+        """Returns whether the merchant has seen the head.
+
+        It skips a chain until it is longer again.
+        """
         points = merchant.store.checkpoints(merchant.scanner.scope)
         return bool(points) and points[0].block_hash == self.head_hash()
 
@@ -237,7 +240,7 @@ class Trade(RuleBasedStateMachine):
 
     @rule(name=HOLDS)
     def reclaim(self, name: str) -> None:
-        """The payer reclaims held money after the capture deadline."""
+        """Lets the payer reclaim held money after the capture deadline."""
         order = self.order(name)
         if order is not None:
             self.changed()
@@ -278,7 +281,7 @@ class Trade(RuleBasedStateMachine):
         look=st.sampled_from([None, 0, 1]),
     )
     def reorganise(self, depth: int, keep: int, mark: int, look: int | None) -> None:
-        """Another branch, one block longer, with some of the transactions that it replaces."""
+        """Replaces blocks with a branch one block longer, and keeps some transactions."""
         self.changed()
         chain = self.market.node.chain
         heads = range(chain.head.number - depth + 1, chain.head.number + 1)
@@ -336,7 +339,7 @@ class Trade(RuleBasedStateMachine):
                 assert left == 0, (name, order.state, done)
 
     def refunds_are(self, merchant: Merchant, chain: list[tuple[str, str, int, str]]) -> None:
-        """The refunded sum equals the store's sum and never exceeds the captured sum."""
+        """Checks that the refunded sum equals the store's and never exceeds the captured sum."""
         us, payer = self.market.shop.address.lower(), self.market.payer.address.lower()
         sent = sum(amount for item, to, amount, _ in chain if (item, to) == (us, payer))
         moves = [
@@ -353,7 +356,7 @@ class Trade(RuleBasedStateMachine):
                 assert 0 <= sums.refunded <= sums.captured <= VALUE, (name, sums)
 
     def escrow(self) -> dict[str, Counter[str]]:
-        """The state of each payment in units, from the canonical logs of the escrow."""
+        """Returns the state of each payment in units, from the canonical logs of the escrow."""
         contract, node = artifact("AuthCaptureEscrow"), self.market.node
         found: dict[str, Counter[str]] = defaultdict(Counter)
         for number in range(node.chain.head.number + 1):
@@ -371,7 +374,7 @@ class Trade(RuleBasedStateMachine):
         return found
 
     def settle_down(self) -> None:
-        """Leaves the chain alone until everything has ended."""
+        """Makes no more changes until all orders and holds have ended."""
         for node in self.nodes:
             node.behind = False
         self.other(self.market.admin, "unpause")
@@ -402,18 +405,18 @@ def _transfer(entry: Any) -> tuple[str, str, int, str]:
 
 
 def key_of(order: Order) -> str:
-    """The hash by which the escrow identifies a hold."""
+    """Returns the hash with which the escrow identifies a hold."""
     info = PaymentInfo.from_json(order.annex)
     return "0x" + info.hash(order.authorization.domain.chain_id, V1_1.escrow).hex()
 
 
 class OnPostgres(Trade):
-    """The same on PostgreSQL, with two connection pools."""
+    """Random trade on PostgreSQL, with two connection pools."""
 
 
 @pytest.fixture
 def server(postgres: Server) -> Iterator[None]:
-    """The PostgreSQL databases of `OnPostgres`."""
+    """Provides the PostgreSQL server for `OnPostgres`."""
     OnPostgres.server = postgres
     yield
     OnPostgres.server = None

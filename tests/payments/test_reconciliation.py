@@ -1,4 +1,4 @@
-"""The ledger: every canonical transfer once, with its references, by subscription and by scan."""
+"""Tests the ledger: every canonical transfer once, with references, by subscription and by scan."""
 
 import asyncio
 from typing import Any
@@ -205,8 +205,9 @@ async def next_changes(watching: Any) -> dict[tuple[str, str], Verdict]:
 
 
 async def next_verdict(watching: Any, name: str) -> Verdict:
-    """The next change of this check of the order; another may be told before it, if a slice comes
-    between two calls of one look.
+    """Returns the next change of this check of the order.
+
+    Skips other changes, which come first if a slice arrives between two calls.
     """
     while ("order-1", name) not in (changes := await next_changes(watching)):
         pass
@@ -242,7 +243,7 @@ async def test_a_watcher_tells_nothing_twice(still: Market) -> None:
 
 
 async def counted(market: Market, merchant: Merchant) -> bool:
-    """Whether ledger and chain have the same incoming transfers."""
+    """Returns whether ledger and chain have the same incoming transfers."""
     us = market.shop.address.lower()
     chain = sorted(
         (amount, tx_hash)

@@ -1,4 +1,4 @@
-"""The number of requests of a capture, for any block time and any latency of the node."""
+"""Tests the number of requests of a capture, for any block time and any latency of the node."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ ELSEWHERE = [(12_000, 0.3), (2_000, 0.3), (200, 0.3), (200, 0.05)]
 
 
 class Counting(HttpTransport):
-    """A node with a latency of some seconds, which counts requests."""
+    """A node with a latency of some seconds that counts requests."""
 
     def __init__(self, url: str, latency: float = 0.0) -> None:
         super().__init__(url)
@@ -48,7 +48,10 @@ def counted(made: Market, latency: float, **policy: float | None) -> tuple[Merch
 async def requests_of_a_capture(
     merchant: Merchant, transport: Counting, store: Callable[[str], Awaitable[object]], what: str
 ) -> int:
-    """Captures two orders; returns the requests of the second, since the first measures blocks."""
+    """Captures two orders.
+
+    Returns the requests of the second, as the first measures block times.
+    """
     for number in range(2):
         name = f"order-{number}"
         await store(name)
@@ -79,7 +82,7 @@ async def test_a_capture_needs_few_requests(tmp_path: Path, block_ms: int, laten
 async def test_a_capture_needs_few_requests_of_a_node_elsewhere(
     tmp_path: Path, name: str, block_ms: int, latency: float
 ) -> None:
-    """The same for a node in its own process; anvil comes from npm."""
+    """Runs fastevm or anvil (from npm) in a separate process."""
     if name == "anvil":
         command = [str(anvil_binary()), "--silent", "--block-time", str(block_ms / 1_000)]
         process = NodeProcess(command)

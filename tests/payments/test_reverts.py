@@ -1,4 +1,4 @@
-"""Every reason for which the token reverts: its text, its `Reason`, and the order's state."""
+"""Tests every reason for which the token reverts: its text, its `Reason`, and the order's state."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from .market import FUNDS, VALUE, Market
 
 
 def high_s(signature: Signature) -> Signature:
-    """The malleated signature of the same message, which anybody can compute."""
+    """Returns the malleated signature of the message, which anybody can compute."""
     v, r, s = signature.vrs
     twin = SECP256K1_ORDER - int.from_bytes(s, "big")
     return Signature(r + twin.to_bytes(32, "big") + bytes([55 - v]))
@@ -116,7 +116,7 @@ async def test_a_refusal_is_predicted_and_after_a_failure_named(still: Market, n
 
 
 async def test_pause_block_list_and_window_are_seen_together(still: Market) -> None:
-    """The token reports only the first problem; the preflight reports all of them."""
+    """The token reports only the first problem, but the preflight reports all of them."""
     merchant = still.merchant()
     await still.stored(merchant, valid_after=still.now + 500)
     still.do(still.admin, "pause")
@@ -243,7 +243,7 @@ async def test_a_bad_signature_is_not_stored_and_the_token_agrees(still: Market,
 
 
 async def refused(market: Market) -> Reason:
-    """Why the signature of an order is refused."""
+    """Returns why the merchant rejects the signature of an order."""
     merchant = market.merchant()
     with pytest.raises(SignatureRefused) as raised:
         await market.stored(merchant)
@@ -320,7 +320,7 @@ async def test_a_contract_wallet_pays_with_a_signature_that_it_accepts(still: Ma
 
 
 async def test_an_account_with_delegated_code_pays_as_that_code_decides(still: Market) -> None:
-    """If the payer has code, the token asks it, even where the key's signature would be valid."""
+    """If the payer has code, the token asks the code, even if the key's signature is valid."""
     wallet = still.deploy("Wallet", still.stranger.address)
     still.delegate(still.payer, wallet)
     merchant = still.merchant()
@@ -339,7 +339,7 @@ ZERO = "0x" + "00" * 20
 
 
 def asked(market: Market, sender: str, function: str, *arguments: Any) -> tuple[str, list[Any]]:
-    """An eth_call of the token at pending."""
+    """Calls a view of the token on ``pending`` with eth_call."""
     data = artifact("Token").encode(function, *arguments)
     call = {"from": sender, "to": market.token.token, "data": "0x" + data.hex()}
     return "eth_call", [call, "pending"]

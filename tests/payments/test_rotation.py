@@ -1,4 +1,4 @@
-"""Key rotation while orders are open."""
+"""Tests key rotation while orders are open."""
 
 import base64
 
@@ -16,7 +16,7 @@ NEW = b"\x09" * 32
 
 
 def under(merchant: Merchant, *keys: bytes) -> Merchant:
-    """The same back end with another ring of keys."""
+    """Returns a back end on the same store with other keys."""
     return Merchant(
         merchant.node, merchant.store, Vault(keys), merchant.token, merchant.signer,
         policy=merchant.policy, clock=merchant._clock,

@@ -1,4 +1,4 @@
-"""Captures where signer, recipient and gas payer are different accounts."""
+"""Tests captures with different accounts for signer, recipient and gas payer."""
 
 import pytest
 

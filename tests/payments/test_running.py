@@ -1,4 +1,4 @@
-"""`run()` survives exceptions of listeners and malformed answers; with backoff and metrics."""
+"""Tests that `run()` survives exceptions of listeners and malformed answers, with backoff."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ from .market import CHAIN_ID, VALUE, Market
 
 
 class Odd(HttpTransport):
-    """A node whose answers can be malformed, by method."""
+    """A node that gives malformed answers to chosen methods."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -199,7 +199,7 @@ async def test_pauses_grow_while_passes_fail(still: Market) -> None:
 
 
 async def test_a_capture_that_another_process_pre_confirmed_is_waited_for(live: Market) -> None:
-    """The nonce is used at ``pending`` while the order is still STORED here."""
+    """The nonce is used at ``pending`` while the order is still STORED in this process."""
     ours, theirs = live.merchant(), live.merchant()
     order = await live.stored(ours)
     live.take(order.authorization.terms, live.shop, mine=False)
@@ -221,7 +221,7 @@ async def test_a_nonce_that_was_burned_on_less_fails_the_order(still: Market) ->
 
 
 async def restarted(market: Market, blocks: int) -> Server:
-    """Replaces the node by one with a new chain, at the same address, as a restart does."""
+    """Replaces the node by one with a new chain at the same address, like a restart."""
     port = int(market.server.urls[0].rsplit(":", 1)[1])
     await market.server.stop()
     other = dev_node(chain_id=CHAIN_ID, mining=Mining.MANUAL)

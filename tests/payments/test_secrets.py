@@ -1,4 +1,4 @@
-"""No signature or key appears in logs, errors or reprs, or unencrypted in the store."""
+"""Tests that no signature or key is in logs, errors or reprs, or unencrypted in the store."""
 
 import asyncio
 import copy
@@ -45,7 +45,7 @@ from .market import FUNDS, KEY, VALUE, Market
 
 
 class Capturing(logging.Handler):
-    """Records every log record, as text and with all its attributes."""
+    """Collects every log record, as text and with all its attributes."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -67,7 +67,7 @@ def logged() -> Iterator[list[str]]:
 
 
 def leaks(secrets: list[bytes], texts: list[str]) -> list[str]:
-    """The forms in which a secret could appear: hex in any case, Python literals."""
+    """Returns the texts that contain a secret: as hex, a Python literal, or an integer."""
     needles = [secret.hex() for secret in secrets] + [repr(secret)[2:-1] for secret in secrets]
     needles += [str(int.from_bytes(secret, "big")) for secret in secrets if len(secret) == 32]
     return [text for text in texts if any(needle in text.lower() for needle in needles)]
@@ -244,7 +244,7 @@ def test_a_node_client_does_not_show_its_address_and_is_not_copied(holder: Any) 
 
 
 def chain_of(error: BaseException | None) -> str:
-    """Everything that a program can read of an error and of the errors behind it."""
+    """Returns everything that a program can read from an error and from its causes."""
     seen: list[BaseException] = []
     behind = [error]
     while behind:

@@ -1,4 +1,4 @@
-"""SECURITY.md names tests that exist."""
+"""Tests that the tests that SECURITY.md names exist."""
 
 import re
 

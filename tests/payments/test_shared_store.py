@@ -1,4 +1,4 @@
-"""One store for several tokens and chains: shops never see each other's orders."""
+"""Tests one store for several tokens and chains: shops never see each other's orders."""
 
 import pytest
 
@@ -12,7 +12,7 @@ STORES = BOTH
 
 
 async def drafted(market: Market, order_id: str, **changes: str) -> tuple[Merchant, Order]:
-    """An order of another shop in the same store."""
+    """Drafts an order of another shop in the same store."""
     merchant = market.merchant()
     # a draft needs no node, and the market's node is not that of another chain
     node, merchant.node = merchant.node, NodeClient("http://127.0.0.1:1")
@@ -43,7 +43,7 @@ async def test_orders_of_another_chain_and_token_are_left_alone(still: Market) -
 async def test_two_shops_of_one_token_share_a_store_and_see_nothing_of_each_other(
     still: Market,
 ) -> None:
-    """The same ids, the same payer, other recipients and other depths."""
+    """The shops have equal ids and the same payer, but other recipients and other depths."""
     first, second = (
         still.merchant(depth=1),
         still.merchant(signer=KeySigner(still.stranger.key), depth=3),

@@ -1,4 +1,4 @@
-"""Signers that are slow or fail: no transaction is lost, no nonce gap remains."""
+"""Tests signers that are slow or fail: no transaction is lost, no nonce gap remains."""
 
 import asyncio
 import os
@@ -59,7 +59,7 @@ class FakeService:
 
 
 class _Keccak(utils.hashes.HashAlgorithm):  # type: ignore[name-defined]
-    """Any digest of 32 bytes."""
+    """A hash algorithm that stands for Keccak, because its digests have 32 bytes too."""
 
     name, digest_size, block_size = "sha256", 32, 64
 
@@ -181,7 +181,7 @@ async def test_a_service_that_signs_with_another_key_is_not_believed(
 
 
 class Aws:
-    """The two methods of the AWS client that are used."""
+    """Implements the two methods of the AWS client that signers use."""
 
     def __init__(self, service: FakeService) -> None:
         self.service = service
@@ -196,7 +196,7 @@ class Aws:
 
 
 class Google:
-    """The two methods of the Google client that are used."""
+    """Implements the two methods of the Google client that signers use."""
 
     def __init__(self, service: FakeService) -> None:
         self.service = service

@@ -1,4 +1,4 @@
-"""Tokens read from their contracts, and the table of known ones."""
+"""Tests reading tokens from their contracts, and the table of known tokens."""
 
 import pytest
 from eth_utils.address import is_checksum_address

@@ -1,4 +1,4 @@
-"""A merchant paid by an undeployed wallet (ERC-6492): by TRANSFER, and into a hold."""
+"""Tests a merchant paid by an undeployed wallet (ERC-6492): by TRANSFER, and into a hold."""
 
 import pytest
 from eth_utils.address import to_checksum_address
@@ -16,13 +16,13 @@ STORE = "0x5701E05701E05701E05701e05701e05701E05701"
 
 
 class Stage:
-    """A factory, an undeployed wallet, and a merchant who lists the factory."""
+    """A factory, an undeployed wallet, and a merchant that lists the factory."""
 
     def __init__(self, market: Market) -> None:
         self.market, self.factory, self.wallet = market, "", ""
 
     async def open(self) -> Merchant:
-        """Deploys everything but the wallet, which has tokens already."""
+        """Deploys all contracts except the wallet, which already has tokens."""
         market, made = self.market, artifact("WalletFactory")
         await place_escrow(market.client(), V1_1, STORE, MULTICALL)
         self.factory = market.deploy("WalletFactory")
@@ -36,17 +36,17 @@ class Stage:
 
     @property
     def owner(self) -> str:
-        """The owner whose key signs for the wallet."""
+        """Returns the owner whose key signs for the wallet."""
         return str(self.market.payer.address)
 
     def signed(self, order: Order, key: object = None, factory: str = "") -> bytes:
-        """An ERC-6492 signature of the wallet."""
+        """Returns an ERC-6492 signature of the wallet."""
         inner = self.market.signed(order, key).secret_bytes
         call = artifact("WalletFactory").encode("createAccount", self.owner, 5)
         return wrap(factory or self.factory, call, inner)
 
     async def code(self) -> str:
-        """The wallet's code."""
+        """Returns the wallet's code."""
         return str(await self.market.client().call("eth_getCode", self.wallet, "latest"))
 
 

@@ -1,4 +1,4 @@
-"""Notices: written with the change, delivered signed and in order, replayed, streamed."""
+"""Tests webhooks: written with the change, delivered signed and in order, replayed, streamed."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ LIFE = [
 
 
 class Receiver:
-    """A shop's endpoint; ``answers`` are the next statuses, then always 200."""
+    """A shop's endpoint. ``answers``: the next statuses; afterwards always 200."""
 
     def __init__(self) -> None:
         self.got: list[tuple[dict[str, str], bytes]] = []

@@ -196,7 +196,7 @@ class Accounting(Seeded):
 
 
 class Signed(NamedTuple):
-    """A signed payment."""
+    """A payment and its signature."""
 
     to: bytes
     amount: int

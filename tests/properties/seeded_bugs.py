@@ -32,7 +32,7 @@ def options(phases: tuple[Phase, ...], *, derandomize: bool = False) -> settings
 
 
 def find(machine: type[Seeded], chosen: settings, folder: Path | None) -> AssertionError | None:
-    """Returns the failure that Hypothesis finds; its reproduction is written to the folder."""
+    """Returns the failure that Hypothesis finds. Writes its reproduction to the folder."""
 
     class Search(machine):  # type: ignore[misc, valid-type]
         reproductions = folder

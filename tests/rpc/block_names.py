@@ -1,4 +1,4 @@
-"""Requests with a block parameter or a block inside an object, for every registered method."""
+"""Makes requests with a block parameter or a block in an object, for every registered method."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -69,7 +69,7 @@ INSIDE: Final[dict[str, Callable[[str], list[Any]]]] = {
 
 
 class Named(NamedTuple):
-    """A method, and its params for a block name. ``by_hash``: the name may be a hash."""
+    """A method, and its params for a block. ``by_hash``: the block may be given by hash."""
 
     method: str
     params: Callable[[Any], list[Any]]
@@ -77,7 +77,7 @@ class Named(NamedTuple):
 
 
 def requests() -> Iterator[Named]:
-    """Yields every request that names a block. A method that is registered later takes part."""
+    """Yields every request with a block parameter. Includes methods that are registered later."""
     for name, method in METHODS.items():
         if any(decode in BLOCK_DECODERS for decode in method.decoders):
             others = OTHERS.get(name, [None])
@@ -93,14 +93,14 @@ def requests() -> Iterator[Named]:
 
 
 def ask(client: JsonRpcClient, method: str, *params: Any) -> Json:
-    """Returns the whole answer to a request, without its id."""
+    """Returns the whole answer to a request, without the id."""
     answer: Json = json.loads(client.send(request_body(method, params)))
     answer.pop("id", None)
     return answer
 
 
 def result(client: JsonRpcClient, method: str, *params: Any) -> Any:
-    """Returns the result of a request that has to succeed."""
+    """Returns the result of a request. Fails if the request fails."""
     answer = ask(client, method, *params)
     assert "error" not in answer, (method, answer)
     return answer["result"]

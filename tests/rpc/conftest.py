@@ -17,7 +17,7 @@ LONG = 60.0  # seconds that a request may run on such a server
 
 @cache
 def loaded_setup() -> TrustedSetup | None:
-    """Returns the KZG setup, loaded once for all nodes because that takes seconds."""
+    """Provides the KZG setup. All nodes share it, because loading takes seconds."""
     setup = find_trusted_setup()
     if setup is not None:
         setup.load()
@@ -25,7 +25,7 @@ def loaded_setup() -> TrustedSetup | None:
 
 
 def recorded_node() -> Node:
-    """Return a node that has imported the recorded chain."""
+    """Provides a node that has imported the recorded chain."""
     genesis = json.loads((RECORDED / "genesis.json").read_text())
     node = genesis_node(genesis, trusted_setup=loaded_setup())
     node.chain.import_rlp((RECORDED / "chain.rlp").read_bytes())
@@ -34,14 +34,14 @@ def recorded_node() -> Node:
 
 @pytest.fixture(scope="module")
 def live() -> Iterator[ServerThread]:
-    """Return a live server of the recorded chain, shared by a module's tests."""
+    """Provides a live server of the recorded chain, shared by a module's tests."""
     with ServerThread(recorded_node()) as server:
         yield server
 
 
 @pytest.fixture
 def unhurried() -> Iterator[ServerThread]:
-    """Provides a server that lets a request run as long as it likes."""
+    """Provides a server without a time limit for requests."""
     limits = Limits(call_gas=0, call_time=LONG, request_time=LONG)
     with ServerThread(recorded_node(), limits=limits) as server:
         yield server

@@ -1,4 +1,4 @@
-"""Clients in a separate process that keep heavy simulations running on a server.
+"""Runs clients in a separate process that keep heavy simulations running on a server.
 
 python -m tests.rpc.load URL SECONDS CONNECTIONS
 """
@@ -17,7 +17,7 @@ TIMEOUT = 60.0
 
 
 def one_block(code: str, calls: int) -> dict[str, Any]:
-    """Calls of one contract in one block."""
+    """Returns a block with calls of one contract."""
     call = {"from": A, "to": C}
     return {"blockStateCalls": [{"stateOverrides": {C: {"code": code}}, "calls": [call] * calls}]}
 

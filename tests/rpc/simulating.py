@@ -1,4 +1,4 @@
-"""Requests of eth_simulateV1 to a live node, and hashes of its headers."""
+"""Sends eth_simulateV1 requests to a live node, and hashes the returned headers."""
 
 import json
 import socket
@@ -65,14 +65,14 @@ def ask(url: str, payload: Any, block: Any = "latest") -> Any:
 
 
 def blocks(url: str, payload: Any) -> Any:
-    """Returns the simulated blocks of a payload that is accepted."""
+    """Returns the simulated blocks of a payload. Fails if the node rejects the payload."""
     answer = ask(url, payload)
     assert "result" in answer, answer
     return answer["result"]
 
 
 def refusal(url: str, payload: Any) -> tuple[int, str]:
-    """Returns code and message for a payload that is refused."""
+    """Returns code and message of the error for a payload. Fails if the node accepts it."""
     answer = ask(url, payload)
     assert "error" in answer, answer
     return answer["error"]["code"], answer["error"]["message"]
@@ -92,7 +92,7 @@ ENDLESS = one_block(
 
 
 def header_hash(shown: dict[str, Any]) -> str:
-    """Returns Keccak-256 of the header in a block object."""
+    """Returns Keccak-256 of the header that a block object describes."""
     fields: dict[str, Any] = {
         name: bytes.fromhex(shown[member][2:])
         for name, member in MEMBERS.items()
@@ -123,7 +123,7 @@ def wait_for_rest(server: ServerThread) -> None:
 
 
 def sent(server: ServerThread, method: str, params: list[Any]) -> socket.socket:
-    """Returns a connection with a pending request."""
+    """Sends a request without waiting. Returns the connection."""
     url = urlsplit(server.url("preconf"))
     call = {"id": 1, "jsonrpc": "2.0", "method": method, "params": params}
     body = json.dumps(call).encode()

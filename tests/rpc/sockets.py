@@ -28,7 +28,7 @@ class SocketClient:
         return json.loads((await self.socket.receive(timeout=MAX_WAIT)).data)
 
     async def ask(self, method: str, *params: Any) -> Any:
-        """Returns the whole answer. Keeps notifications that arrive before it."""
+        """Returns the whole answer. Keeps notifications that arrive earlier."""
         self._id += 1
         call = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
         await self.socket.send_str(json.dumps(call))
@@ -46,7 +46,7 @@ class SocketClient:
         return await self.result("eth_subscribe", *params)
 
     async def note(self) -> tuple[str, Any]:
-        """Return the next notification: subscription id and result."""
+        """Returns the next notification: subscription id and result."""
         reported = self.notes.pop(0) if self.notes else await self.read()
         assert reported["method"] == "eth_subscription"
         assert "id" not in reported
@@ -62,7 +62,7 @@ class SocketClient:
 
 @asynccontextmanager
 async def connected(node: Node) -> AsyncIterator[SocketClient]:
-    """Serves a development node, and yields a client of it."""
+    """Serves a development node, and yields a client."""
     server = server_of(node, "geth", development=True)
     await server.start()
     async with aiohttp.ClientSession() as http:

@@ -1,4 +1,4 @@
-"""Tests of BASEFEE in calls without a gas price, in both dialects."""
+"""Tests BASEFEE in calls without a gas price, in both dialects."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ def test_estimates_and_access_lists(live: ServerThread, dialect: str) -> None:
 @pytest.mark.parametrize("getter", ["baseFee()", "gasPrice()"])
 @pytest.mark.parametrize("development", [False, True])
 def test_the_oracle_of_an_op_stack_chain(getter: str, development: bool) -> None:
-    """Wallets read BASEFEE from the predeploy with a call without a gas price."""
+    """Wallets read BASEFEE from the predeploy, with a call without a gas price."""
     node = dev_node(op_fork="jovian", mining=Mining.MANUAL)
     node.mine(1)
     data = hex_bytes(keccak256(getter.encode())[:4])

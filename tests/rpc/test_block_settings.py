@@ -1,4 +1,4 @@
-"""Tests of settings of the next blocks over HTTP, with the names of anvil and Hardhat."""
+"""Tests settings of the next blocks over HTTP, with the names of anvil and Hardhat."""
 
 import logging
 from collections.abc import Iterator

@@ -19,7 +19,7 @@ WORD = "0x" + "00" * 31 + "07"
 
 
 def overrides_of(dice: random.Random) -> dict[str, Any]:
-    """Overrides of the accounts that calls go to."""
+    """Returns overrides of the called accounts."""
     names = sorted(set(PROGRAMS) - {"loop"})
     overrides: dict[str, Any] = {
         address: {"code": "0x" + PROGRAMS[dice.choice(names)]} for address in (C, D)

@@ -1,4 +1,4 @@
-"""Tests of control methods of a development chain over HTTP."""
+"""Tests control methods of a development chain over HTTP."""
 
 import time
 from collections.abc import Iterator

@@ -20,7 +20,7 @@ RECEIVER = "0x" + "22" * 20
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Return a client of a chain whose blocks take half a second."""
+    """Provides a client of a chain with blocks of half a second."""
     live = ServerThread(dev_node(block_time_ms=500, slice_interval_ms=50))
     live.start()
     yield Client(live.url("preconf"))
@@ -171,7 +171,7 @@ def test_a_signed_message_names_its_signer(client: Client, sender: str, message:
 
 @pytest.fixture
 def waiting() -> Iterator[LocalNode]:
-    """A node whose transactions stay in the pool."""
+    """Provides a node that keeps transactions in the pool."""
     with LocalNode(accounts=2, no_mining=True) as node:
         yield node
 

@@ -1,4 +1,4 @@
-"""Tests of a development chain over HTTP: transactions are submitted, pre-confirmed and sealed."""
+"""Tests that a development chain submits, pre-confirms and seals transactions over HTTP."""
 
 import json
 import re
@@ -26,23 +26,23 @@ LOGGER_INIT = "0x6c" + LOGGER_CODE[2:] + "600052600d6013f3"
 
 
 class Client:
-    """Calls one dialect of a live server."""
+    """Calls a live server in one dialect."""
 
     def __init__(self, url: str) -> None:
         self.client = JsonRpcClient(url, timeout=MAX_WAIT)
 
     def ask(self, method: str, *params: Any) -> Any:
-        """Return the whole answer."""
+        """Returns the whole answer."""
         return json.loads(self.client.send(request_body(method, params)))
 
     def result(self, method: str, *params: Any) -> Any:
-        """Return the result of a call that succeeds."""
+        """Returns the result of a call. Fails if the call fails."""
         answer = self.ask(method, *params)
         assert "error" not in answer, answer
         return answer["result"]
 
     def wait(self, condition: Callable[[], Any]) -> Any:
-        """Return the first true value of ``condition``."""
+        """Returns the first true value of ``condition``."""
         for _ in range(round(MAX_WAIT / 0.03)):
             value = condition()
             if value:
@@ -51,7 +51,7 @@ class Client:
         raise AssertionError("nothing happened in time")
 
     def send(self, **fields: Any) -> str:
-        """Sign and submit a transaction of the first account; return its hash."""
+        """Signs and submits a transaction of the first account. Returns its hash."""
         nonce = int(self.result("eth_getTransactionCount", SENDER, "pending"), 16)
         transaction = {
             "chainId": CHAIN_ID,
@@ -68,11 +68,11 @@ class Client:
         return self.result("eth_sendRawTransaction", raw)
 
     def receipt(self, tx_hash: str) -> Any:
-        """Wait for a receipt, which a transaction has when its block is sealed."""
+        """Waits for a receipt. In this dialect it exists once the block is sealed."""
         return self.wait(lambda: self.result("eth_getTransactionReceipt", tx_hash))
 
     def preconfirmed(self, tx_hash: str) -> Any:
-        """Wait for the receipt of a transaction in the pending block."""
+        """Waits for the receipt of a transaction in the pending block."""
         return self.wait(
             lambda: [
                 receipt
@@ -82,7 +82,7 @@ class Client:
         )[0]
 
     def sealed(self, tx_hash: str) -> Any:
-        """Wait for a receipt in a canonical block."""
+        """Waits for a receipt in a canonical block."""
 
         def in_a_block() -> Any:
             receipt = self.result("eth_getTransactionReceipt", tx_hash)

@@ -1,4 +1,4 @@
-"""Tests of methods that execution-apis added in 2026: results and errors."""
+"""Tests the methods that execution-apis added in 2026: results and errors."""
 
 from collections.abc import Iterator
 

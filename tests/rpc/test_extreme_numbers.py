@@ -43,7 +43,7 @@ TOO_LARGE = [
 
 @pytest.fixture(scope="module")
 def still() -> Iterator[ServerThread]:
-    """Provides a development chain that builds on demand only."""
+    """Provides a development chain that builds only on demand."""
     with ServerThread(dev_node(mining=Mining.MANUAL)) as server:
         yield server
 

@@ -1,4 +1,4 @@
-"""Tests of failing transactions: a hash as on anvil, or an error as on Hardhat's network."""
+"""Tests failing transactions: a hash as on anvil, or an error as on Hardhat's network."""
 
 from collections.abc import Iterator
 from typing import Any

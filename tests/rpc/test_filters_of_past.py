@@ -1,4 +1,4 @@
-"""Tests of the first poll of a filter with `fromBlock`, as clients of anvil expect."""
+"""Tests the first poll of a filter with `fromBlock`, as clients of anvil expect."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from .block_names import CALL, DEPLOYED, play, result
 
 @pytest.fixture
 def history() -> Iterator[ServerThread]:
-    """Blocks 2 and 3 have a log each."""
+    """Provides a chain with one log in each of the blocks 2 and 3."""
     with ServerThread(dev_node(mining=Mining.MANUAL), development=True) as server:
         with server.client("geth") as client:
             play(client)

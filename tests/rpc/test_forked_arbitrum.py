@@ -1,4 +1,4 @@
-"""Tests of a node on a fork of Arbitrum: local blocks, both numbers, estimates, traces, errors."""
+"""Tests a node on a fork of Arbitrum: local blocks, both numbers, estimates, traces, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of a node on a fork over HTTP, in every mining mode."""
+"""Tests a node on a fork over HTTP, in every mining mode."""
 
 import threading
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def accounts() -> tuple[DevAccount, ...]:
 
 
 def counting(account: DevAccount, nonce: int, **fields: Any) -> bytes:
-    """Returns a transaction that lets the contract count."""
+    """Returns a transaction that increments the counter."""
     values = {"to": COUNTER, "gas_limit": 100_000, "chain_id": 31_337, "nonce": nonce}
     prices = {"max_fee_per_gas": 10**11, "max_priority_fee_per_gas": 1}
     transaction = Transaction.build(**{**values, **prices, **fields})

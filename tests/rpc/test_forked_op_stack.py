@@ -1,4 +1,4 @@
-"""Tests of a fork of an OP-stack chain: rules by chain id and block, deposits, L1 fees."""
+"""Tests a fork of an OP-stack chain: rules by chain id and block, deposits, L1 fees."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ L1_FEES = ("l1Fee", "l1GasPrice", "l1BaseFeeScalar", "l1BlobBaseFee", "l1BlobBas
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A chain of the OP stack: block 2 begins with a deposit and has a payment."""
+    """A chain of the OP stack. Block 2 has a deposit and a payment."""
 
     server: ServerThread
     chain_id: int

@@ -1,4 +1,4 @@
-"""Tests of `EVM.fork` on the pending block: its transactions are executed on the newest state."""
+"""Tests `EVM.fork` on the pending block, which executes its transactions on the newest state."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ PRICES = {"gas": 100_000, "gas_price": 10**10}
 
 @pytest.fixture(params=["slices", "on demand"])
 def upstream(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
-    """The counter is at 2 in the newest block, and at 4 in the pending block."""
+    """Provides an upstream. The counter is 2 in the newest block, and 4 in the pending block."""
     if request.param == "slices":
         node = dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=50)
     else:

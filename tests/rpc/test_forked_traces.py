@@ -1,4 +1,4 @@
-"""Tests of traces and searches on a fork: local blocks here, earlier blocks upstream."""
+"""Tests traces and searches on a fork: local blocks, and earlier blocks of the upstream."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests ``fastevm dev --hardfork`` with the usual tools under every fork."""
+"""Tests ``fastevm dev --hardfork`` with common tools under every fork."""
 
 import argparse
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def since(name: str, fork: str) -> bool:
 
 
 class Chain:
-    """A development node under the rules of one fork, called as tools do."""
+    """A development node with the rules of one fork, called as tools do."""
 
     def __init__(self, name: str, node: Any, client: Client) -> None:
         self.name, self.node, self.client = name, node, client
@@ -47,7 +47,7 @@ class Chain:
         return since(self.name, fork)
 
     def mined(self, **fields: Any) -> Any:
-        """Returns the receipt of a transaction that the node signs."""
+        """Sends a transaction that the node signs. Returns the receipt."""
         tx_hash = self.result("eth_sendTransaction", {"from": self.sender, **fields})
         return self.result("eth_getTransactionReceipt", tx_hash)
 

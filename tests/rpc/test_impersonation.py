@@ -1,4 +1,4 @@
-"""Tests of impersonation over HTTP, with the names of anvil, Hardhat and Ganache."""
+"""Tests impersonation over HTTP, with the names of anvil, Hardhat and Ganache."""
 
 from collections.abc import Iterator
 

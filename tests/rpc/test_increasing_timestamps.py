@@ -1,4 +1,4 @@
-"""Tests of `fastevm dev --increasing-timestamps`: every block is later than its parent."""
+"""Tests `fastevm dev --increasing-timestamps`: every block is later than its parent."""
 
 import pytest
 

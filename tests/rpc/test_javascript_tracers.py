@@ -1,4 +1,4 @@
-"""Tests of JavaScript tracers over JSON-RPC: calls, transactions and blocks."""
+"""Tests JavaScript tracers over JSON-RPC: calls, transactions and blocks."""
 
 from collections.abc import Iterator
 from typing import Any

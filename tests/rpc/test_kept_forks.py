@@ -1,4 +1,4 @@
-"""Tests of forks in a data directory, started by the commands."""
+"""Tests forks in a data directory, started with the command line."""
 
 from collections.abc import Iterator
 from pathlib import Path

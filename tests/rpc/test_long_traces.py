@@ -25,7 +25,7 @@ def trace(gas: str, **config: Any) -> tuple[str, list[Any]]:
 
 
 def most_memory(node: NodeProcess) -> int:
-    """Returns the most resident bytes since the start."""
+    """Returns the peak of resident bytes since the start."""
     status = Path(f"/proc/{node.pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""Tests a development node with as many blocks as tests of governors mine."""
+"""Tests a development node with as many blocks as tests of governor contracts mine."""
 
 from collections.abc import Iterator
 

@@ -26,7 +26,7 @@ def small() -> Iterator[tuple[Client, Node]]:
 
 
 def questions(block: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Returns all requests about a block that do not need its state."""
+    """Returns all requests about a block that do not need the block's state."""
     number, name = block["number"], block["hash"]
     asked: list[tuple[Any, ...]] = [
         ("eth_getBlockByNumber", number, True), ("eth_getBlockByHash", name, False),

@@ -1,4 +1,4 @@
-"""Tests of a follower with partly known state, which executes and compares every block."""
+"""Tests a follower with partly known state, which executes and compares every block."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def in_step(upstream: ServerThread, follower: Node) -> None:
 
 
 class Liar:
-    """Returns a wrong value of the counter's slot to one node, this many times."""
+    """Returns a wrong value of the counter's slot to one node, ``times`` times."""
 
     def __init__(self, node: Node, patch: pytest.MonkeyPatch, times: int) -> None:
         assert node.history is not None
@@ -135,7 +135,7 @@ def test_a_reorganisation_is_followed(upstream: ServerThread) -> None:
 
 
 class Fetched:
-    """Counts how often a node fetched values of accounts from its upstream."""
+    """Counts how often a node fetched account values from its upstream."""
 
     def __init__(self, node: Node, patch: pytest.MonkeyPatch) -> None:
         assert node.history is not None

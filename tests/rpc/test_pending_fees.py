@@ -1,4 +1,4 @@
-"""Tests of eth_feeHistory up to the pending block, with and without slices."""
+"""Tests eth_feeHistory up to the pending block, with and without slices."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ def test_the_newest_entry_is_the_pending_block(make: Callable[[], Node]) -> None
     with ServerThread(make()) as server, server.client() as client:
 
         def answers() -> bool:
-            """Returns whether no block was built while the history and the block were read."""
+            """Checks the pending fees. Returns False if a block was built between the requests."""
             before = client.call("eth_getBlockByNumber", "pending", False)
             history = client.call("eth_feeHistory", 1, "pending", [50])
             after = client.call("eth_getBlockByNumber", "pending", False)

@@ -1,4 +1,4 @@
-"""Tests of calls and simulations on ``pending``: its environment and state are applied once."""
+"""Tests calls and simulations on ``pending``: its environment and state are applied once."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ COUNTER_INIT = f"0x70{COUNTER}5f526011600ff3"
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Provides a node whose blocks take so long that none ends in between."""
+    """Provides a node with blocks so long that none ends during a test."""
     server = ServerThread(dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=50))
     server.start()
     client = Client(server.url("preconf"))
@@ -30,7 +30,7 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def counter(client: Client) -> str:
-    """Provides a contract that exists, and was called once, only as far as is pre-confirmed."""
+    """Provides a contract that was deployed, and called once, only in the pre-confirmed state."""
     address = client.preconfirmed(client.send(data=COUNTER_INIT))["contractAddress"]
     client.preconfirmed(client.send(to=to_checksum_address(address)))
     assert client.result("eth_getCode", address, "latest") == "0x"

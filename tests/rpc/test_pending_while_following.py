@@ -1,4 +1,4 @@
-"""Tests of `pending` on a follower without a feed, built from pooled transactions."""
+"""Tests `pending` on a follower without a feed, built from pooled transactions."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,7 +22,7 @@ SLOT = (hex_bytes(COUNTER), "0x7", "pending")
 
 
 def node_has_next(node: Node) -> Callable[[], bool]:
-    """Returns whether the pending block of a node is the one after its head."""
+    """Returns whether the pending block of a node is the child of its head."""
 
     def has_next() -> bool:
         pending = node.pending()
@@ -33,7 +33,7 @@ def node_has_next(node: Node) -> Callable[[], bool]:
 
 @pytest.fixture
 def upstream() -> Iterator[ServerThread]:
-    """Provides a contract that has counted to 36; blocks are made when a test says so."""
+    """Provides a contract that has counted to 36. Blocks are made on demand."""
     with ServerThread(dev_node(mining=Mining.MANUAL, accounts=3)) as server, server.client() as it:
         it.call("anvil_setCode", hex_bytes(COUNTER), hex_bytes(COUNTER_CODE))
         it.call("anvil_setStorageAt", hex_bytes(COUNTER), "0x7", "0x24")
@@ -107,7 +107,7 @@ def test_what_the_upstream_has_pending_is_pending_here() -> None:
 
 
 class OtherPending(Endpoint):
-    """Returns a pending block chosen by the test."""
+    """Answers requests for the pending block with a block of the test."""
 
     def __init__(self, block: Any) -> None:
         self.block = block
@@ -119,7 +119,7 @@ class OtherPending(Endpoint):
 
 
 class NoPending(Endpoint):
-    """Refuses the tag ``pending``."""
+    """Rejects the tag ``pending``."""
 
     def refusal(self, call: dict[str, Any]) -> dict[str, Any] | None:
         if call.get("params", [None])[:1] == ["pending"]:

@@ -1,4 +1,4 @@
-"""Tests of subscriptions to receipts and inclusions, and of notifications caused by a batch."""
+"""Tests subscriptions to receipts and inclusions, and notifications caused by a batch."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,8 @@
 """Tests that evm_revert restores every setting of the next blocks.
 
-``hardhat`` and ``anvil`` say whether these restore the setting, too: Hardhat 3 (its snapshot of the
-provider) and anvil 1.7.1 (measured: it drops pins and offsets, and keeps the newest of the others).
+``hardhat`` and ``anvil`` say whether these nodes also restore the setting: Hardhat 3 (the snapshot
+of its provider) and anvil 1.7.1 (measured: it drops pins and offsets, and keeps the newest value of
+other settings).
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ FAR = 4_000_000_000  # seconds: in 2096
 
 
 class Setting(NamedTuple):
-    """A method, its values before and after the snapshot, and the block member that shows it."""
+    """A method, its values before and after the snapshot, and a block member with the value."""
 
     method: str
     early: Any

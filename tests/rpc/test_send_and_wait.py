@@ -1,4 +1,4 @@
-"""Tests of sending with a wait for the receipt (EIP-7966) on nodes that build blocks."""
+"""Tests sends that wait for the receipt (EIP-7966), on nodes that build blocks."""
 
 from collections.abc import Iterator
 

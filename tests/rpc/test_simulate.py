@@ -1,4 +1,4 @@
-"""Tests of eth_simulateV1 rules that no recording covers, in geth's dialect."""
+"""Tests eth_simulateV1 rules that no recording covers, in geth's dialect."""
 
 from itertools import pairwise
 from typing import Any
@@ -23,7 +23,7 @@ def geth(live: ServerThread) -> str:
 
 
 def outcome(url: str, payload: Any) -> Any:
-    """Returns the only call of the only block."""
+    """Returns the single call of the single block."""
     return blocks(url, payload)[0]["calls"][0]
 
 

@@ -1,6 +1,6 @@
-"""Tests that the text reader and the reader of parsed JSON give the same plan.
+"""Tests that the text reader and the reader of parsed JSON make equal plans.
 
-The standard ignores unknown members. A request with one is read by the reader of parsed JSON.
+The standard ignores unknown members. The reader of parsed JSON handles requests with such members.
 """
 
 import json
@@ -38,7 +38,7 @@ REASON = "08c379a0" + f"{32:064x}" + f"{2:064x}" + "6e6f".ljust(64, "0")
 
 
 def call_of(dice: random.Random) -> dict[str, Any]:
-    """Returns a call: most are accepted, some fail, a few refuse the whole request."""
+    """Returns a call. Most are accepted, some fail, and a few make the request invalid."""
     call: dict[str, Any] = {"from": dice.choice((A, B, C, D)), "to": dice.choice((A, C, D, C, D))}
     if dice.random() < 0.15:
         call |= {"input": "0x60015f55" + dice.choice(("00", "60015ff3", "fe"))}
@@ -115,7 +115,7 @@ def goes_directly(payload: Any) -> bool:
 
 
 def check(live: ServerThread, payload: Any, block: Any = "latest") -> Any:
-    """Returns both readers in both dialects; the answer of the last."""
+    """Asserts that both readers give equal answers in both dialects. Returns the last answer."""
     assert not goes_directly(payload | {"nobodyKnowsIt": 1})
     for dialect in ("preconf", "geth"):
         directly = ask(live.url(dialect), payload, block)

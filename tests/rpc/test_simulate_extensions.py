@@ -1,4 +1,4 @@
-"""The optional members that fastevm adds to the payload of eth_simulateV1."""
+"""Tests the optional members that fastevm adds to the payload of eth_simulateV1."""
 
 from fastevm.bench.node.launch import ServerThread
 

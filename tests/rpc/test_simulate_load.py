@@ -1,8 +1,8 @@
-"""Tests that small requests are answered before any of sixteen heavy ones ends.
+"""Tests that small requests are answered before any of sixteen heavy requests ends.
 
-How long the answers take is measured by ``python -m fastevm.bench.cadence``. Here the order of
-answers counts and the CPU time that the event loop spends in one turn: both are the same on a
-machine that is busy with something else.
+``python -m fastevm.bench.cadence`` measures how long the answers take. This file tests the order of
+answers and the CPU time that the event loop spends in one iteration. Neither depends on how busy
+the machine is.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ TURN_MS = 5.0  # most CPU milliseconds of the loop between two beats, in 99 % of
 
 
 class Heartbeat:
-    """Measures the CPU time that the loop's thread spends from one beat to the next."""
+    """Measures the CPU time that the loop's thread spends between two beats."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -39,7 +39,7 @@ class Heartbeat:
         self.spent = 0.0
 
     def beat(self) -> None:
-        """Records the CPU milliseconds since the last beat and waits for the next one."""
+        """Records the CPU milliseconds since the last beat and waits for the next beat."""
         spent = time.thread_time()
         self.turns.append((spent - self.spent) * 1000)
         self.spent = spent
@@ -47,7 +47,7 @@ class Heartbeat:
             self.loop.call_later(TICK, self.beat)
 
     def measure(self, seconds: float) -> list[float]:
-        """Returns the CPU times of so many seconds in ascending order."""
+        """Measures for ``seconds``. Returns the CPU times in ascending order."""
         self.loop.call_soon_threadsafe(self.beat)
         time.sleep(seconds)
         self.running = False
@@ -110,7 +110,7 @@ SHORT_REQUESTS = (
 
 
 def test_short_calls_go_before_everything_that_is_long(unhurried: ServerThread) -> None:
-    """The first two long requests end only when their clients disconnect, and the others wait."""
+    """The first two long requests end only when their clients disconnect. The others wait."""
     long = LONG_REQUESTS[:2] * 4 + LONG_REQUESTS[2:]
     for method, params in SHORT_REQUESTS:  # indexes the logs of the newest block
         post(unhurried.url("geth"), request_body(method, params))

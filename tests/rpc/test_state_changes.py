@@ -31,7 +31,7 @@ async def harness() -> AsyncIterator[Harness]:
 
 
 class Mirror:
-    """The accounts as the messages describe them."""
+    """Keeps the accounts as the messages describe them."""
 
     def __init__(self, client: SocketClient) -> None:
         self.client = client
@@ -49,7 +49,7 @@ class Mirror:
         return change
 
     async def agrees(self, caller: SocketClient, address: str, tag: str) -> bool:
-        """Returns whether the node has the same values."""
+        """Returns whether the node has the values of the mirror."""
         account = self.accounts[address]
         if await caller.result("eth_getBalance", address, tag) != account["balance"]:
             return False

@@ -1,4 +1,4 @@
-"""Tests that nodes killed at any time lose nothing promised, and followers continue."""
+"""Tests that killed nodes lose nothing that they promised, and that followers continue."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ TIMES = ("--block-time", "500ms", "--slice-interval", "50")
 
 
 class Pair:
-    """A builder, a follower of it, and the first account's nonce."""
+    """A builder, its follower, and the next nonce of the first account."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -88,7 +88,7 @@ def receipt(node: NodeProcess, tx_hash: str, *, sealed: bool = True) -> Any:
 
 
 def follows(pair: Pair, at_least: int = 0) -> None:
-    """Waits until the follower is at the builder's head (or its parent) and serves slices."""
+    """Waits until the follower has the builder's head (or its parent) and serves slices."""
 
     def at_the_head() -> bool:
         last = head(pair.builder)
@@ -155,7 +155,7 @@ def test_killed_again_and_again_under_load_nothing_that_was_answered_is_lost(pai
 
 @pytest.fixture
 def upstream() -> Iterator[NodeProcess]:
-    """Provides a node that keeps nothing: when it starts again it begins a new chain."""
+    """Provides a node without a data directory. It begins a new chain at every start."""
     node = fastevm_node(*TIMES)
     try:
         node.start()

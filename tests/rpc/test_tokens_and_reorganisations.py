@@ -1,4 +1,4 @@
-"""Tests of dealt token balances and replaced blocks over HTTP, with anvil's names."""
+"""Tests dealt token balances and replaced blocks over HTTP, with anvil's names."""
 
 from collections.abc import Iterator
 from typing import Any

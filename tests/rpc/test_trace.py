@@ -1,4 +1,4 @@
-"""Tests of traces and access lists over JSON-RPC: recorded values, and every error."""
+"""Tests traces and access lists over JSON-RPC: recorded values, and every error."""
 
 import json
 from typing import Any

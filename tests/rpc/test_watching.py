@@ -33,7 +33,7 @@ LOGGER_INIT = f"0x6a{LOGGER_CODE}5f52600b6015f3"
 
 
 class Harness:
-    """A live node with a WebSocket client and the nonce of its first account."""
+    """A live node with a WebSocket client and the next nonce of its first account."""
 
     def __init__(self, node: Node, server: Server, http: aiohttp.ClientSession) -> None:
         self.node = node
@@ -47,7 +47,7 @@ class Harness:
         return SocketClient(await self.http.ws_connect(url, max_msg_size=2**25))
 
     def sign(self, **fields: Any) -> str:
-        """Return the next signed transaction of the first account."""
+        """Returns the next signed transaction of the first account."""
         transaction = {
             "chainId": CHAIN_ID,
             "nonce": self.nonce,
@@ -63,17 +63,17 @@ class Harness:
         return "0x" + signed.raw_transaction.hex().removeprefix("0x")
 
     def log(self) -> str:
-        """Return a signed call of the logger."""
+        """Returns a signed call of the logger."""
         return self.sign(to=to_checksum_address(self.logger))
 
     async def deploy(self, client: SocketClient) -> None:
-        """Deploy the logger and wait until it is canonical."""
+        """Deploys the logger and waits until it is canonical."""
         receipt = await client.result("eth_sendRawTransactionSync", self.sign(data=LOGGER_INIT))
         self.logger = receipt["contractAddress"]
         await self.sealed(client, receipt["transactionHash"])
 
     async def sealed(self, client: SocketClient, tx_hash: str) -> Any:
-        """Wait for a receipt in a canonical block."""
+        """Waits for a receipt in a canonical block."""
         for _ in range(round(MAX_WAIT / 0.02)):
             receipt = await client.result("eth_getTransactionReceipt", tx_hash)
             if receipt and receipt["blockHash"] != ZERO:
@@ -98,7 +98,7 @@ async def harness() -> AsyncIterator[Harness]:
 
 @pytest.fixture
 async def unhurried() -> AsyncIterator[Harness]:
-    """Provides a node that makes slices, of one block that does not end during a test."""
+    """Provides a node with slices and a block that does not end during a test."""
     harness = await stand_on(dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=SLICE_MS))
     yield harness
     await harness.http.close()
@@ -234,7 +234,7 @@ async def test_every_getter_serves_the_pre_confirmed_state(harness: Harness) -> 
 
 
 def anywhere(receipt: Any) -> Any:
-    """Returns a receipt without the block hash and ``preconfirmed``, which sealing changes."""
+    """Returns a receipt without members that sealing changes: block hash, ``preconfirmed``."""
     logs = [{**entry, "blockHash": None} for entry in receipt["logs"]]
     return {**receipt, "blockHash": None, "logs": logs, "preconfirmed": None}
 
@@ -339,7 +339,7 @@ async def test_a_call_sees_what_only_pre_confirmed_funds_allow(harness: Harness)
 
 
 def rival(node: Node, parent: Block, transactions: list[Any], mark: int) -> Block:
-    """Returns a block on ``parent`` that the node has not built."""
+    """Returns a block on ``parent`` that the node did not build."""
     attributes = BlockAttributes(
         timestamp=parent.header.timestamp + 1, coinbase=bytes([mark]) * 20, prev_randao=bytes(32),
         parent_beacon_block_root=bytes(32),

@@ -1,4 +1,4 @@
-"""Lists the project's files and parses them, for the tests of this folder."""
+"""Lists and parses the project's files for the tests of this folder."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 def files(
     *suffixes: str, under: tuple[str, ...] = ("fastevm", "rpc", "tests", "bench")
 ) -> list[Path]:
-    """Returns all files of the project with one of the suffixes."""
+    """Returns all files of the project with one of these suffixes."""
     return sorted(
         path
         for top in under
@@ -25,7 +25,7 @@ def shown(path: Path) -> str:
 
 
 def cython_functions(path: Path) -> Iterator[tuple[str, int]]:
-    """Name and length in lines of each function of a .pyx or .pxd, nested functions included."""
+    """Returns name and length in lines of each function of a .pyx or .pxd, also if nested."""
     lines = path.read_text().splitlines()
     start = re.compile(r"^(\s*)(?:async )?(?:cdef(?! class)|cpdef|def)\b.*?(\w+)\(")
     at = 0
@@ -56,7 +56,7 @@ def cython_functions(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def python_functions(path: Path) -> Iterator[tuple[str, int]]:
-    """Name and length in lines of each function of a .py file."""
+    """Returns name and length in lines of each function of a .py file."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1

@@ -1,4 +1,4 @@
-"""Documents stay short, and every path that they name exists."""
+"""Tests that documents stay short, and that every path in them exists."""
 
 import re
 

@@ -1,7 +1,7 @@
-"""Test parameters are the same in every process; otherwise the workers of a parallel run disagree
-and abort.
+"""Tests that test parameters are equal in every process.
 
-Decorators and module-level values of test files must not depend on the clock or on random numbers.
+Otherwise the workers of a parallel run disagree and abort. Decorators and module-level values of
+test files must not depend on the clock or on random numbers.
 """
 
 import ast

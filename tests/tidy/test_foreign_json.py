@@ -1,4 +1,4 @@
-"""JSON from others is decoded by `fastevm.rpc_client.large_json.decode`, which limits its depth."""
+"""Tests that foreign JSON is decoded by `rpc_client.large_json.decode`, which limits the depth."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Every module-level thread, pool and lock is reset in a forked child.
+"""Tests that a forked child resets every module-level thread, pool and lock.
 
 A forked child has only one thread. A lock held by another thread stays locked, and other threads do
 not exist.
@@ -39,7 +39,7 @@ def sources() -> list[Path]:
 
 
 def threaded_classes() -> set[str]:
-    """Returns classes whose objects have a thread, pool or lock."""
+    """Returns the classes with a thread, pool or lock in their objects."""
     found = set()
     for path in sources():
         owner = None
@@ -54,7 +54,7 @@ def threaded_classes() -> set[str]:
 
 
 def made_at_import(path: Path, threaded: set[str]) -> bool:
-    """Returns whether the import creates a thread, pool or lock, or an object with one."""
+    """Returns whether the import creates a thread, pool or lock, or an object that contains one."""
     made = re.compile(rf"\b(?:{'|'.join(sorted(threaded))})\(")
     for line in path.read_text().splitlines():
         assigned = ASSIGNED.match(line)

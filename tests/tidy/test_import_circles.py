@@ -1,4 +1,4 @@
-"""No module imports itself through others, not even for the type checker alone.
+"""Tests that no module imports itself through others, not even only for the type checker.
 
 Python's imports and cimports between Cython's headers are two graphs. Names that a ``.pyx``
 cimports are declared in headers, so headers suffice to find cycles.
@@ -26,7 +26,10 @@ def module_of(path: Path) -> str:
 
 
 def absolute(base: str, package: str) -> str:
-    """``base`` of a from-import in ``package``, leading dots resolved."""
+    """Returns the absolute name of ``base`` in a from-import in ``package``.
+
+    Resolves leading dots.
+    """
     name = base.lstrip(".")
     if name == base:
         return base
@@ -36,7 +39,7 @@ def absolute(base: str, package: str) -> str:
 
 
 def imports_of(path: Path, statement: str, modules: dict[str, Path]) -> set[str]:
-    """Returns the modules that a file imports, also inside functions."""
+    """Returns the modules that a statement imports, also inside functions."""
     text, module = path.read_text(), module_of(path)
     package = module if path.stem == "__init__" else module.rpartition(".")[0]
     found = {name for word, name in WHOLE.findall(text) if word == statement}

@@ -1,4 +1,4 @@
-"""A package imports only from lower levels; ARCHITECTURE.md has the table of levels."""
+"""Tests that a package imports only from lower levels. ARCHITECTURE.md has the table of levels."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ SUFFIXES = (".py", ".pyx", ".pxd", ".pyi")
 
 
 def levels() -> dict[str, int]:
-    """Package -> its level, read from the table in ARCHITECTURE.md."""
+    """Returns package -> level, read from the table in ARCHITECTURE.md."""
     text = (ROOT / "fastevm/ARCHITECTURE.md").read_text()
     return {row[2]: int(row[1]) for row in ROW.finditer(text)}
 
@@ -35,7 +35,7 @@ LEVELS = levels()
 
 
 def package_of(module: str) -> str:
-    """Returns the table row of a dotted name of fastevm; "" for `fastevm` itself."""
+    """Returns the table row of a module of fastevm, or "" for `fastevm` itself."""
     parts = module.split(".")[1:]
     nested = ".".join(parts[:2])
     return nested if nested in LEVELS else (parts[0] if parts else "")
@@ -77,7 +77,7 @@ def test_a_package_imports_from_the_levels_below_only() -> None:
 
 
 def test_payments_import_the_client_only() -> None:
-    """The payment engine is a separate product that uses a node over JSON-RPC."""
+    """The payment engine is a separate product and uses a node only over JSON-RPC."""
     allowed = (
         "fastevm.payments",
         "fastevm.rpc_client",
@@ -90,7 +90,7 @@ def test_payments_import_the_client_only() -> None:
 
 
 def test_the_node_uses_public_names_only() -> None:
-    """Allowed are names that a package exports, and names of listed public modules."""
+    """Names that a package exports, and names of listed public modules, are allowed."""
     for path in files(".py", under=("rpc",)):
         for name in imports_of(path):
             is_package = (ROOT / name.replace(".", "/") / "__init__.py").exists()

@@ -1,8 +1,8 @@
-"""Every C struct on the stack is initialised at its declaration.
+"""Tests that every C struct on the stack is initialised at its declaration.
 
-If a struct is filled member by member and then read whole, the caller may choose what is read from
-the stack. Exempt are structs with a single array member, and structs of such structs, as functions
-write them whole.
+If a struct is filled member by member and then read whole, the caller may control what is read from
+the stack. Structs with a single array member, and structs of such structs, are exempt, because
+functions write them whole.
 """
 
 import re
@@ -50,7 +50,7 @@ STRUCTS = members_by_struct()
 
 
 def written_whole(name: str, above: tuple[str, ...] = ()) -> bool:
-    """Returns whether a struct is one array, or has only such structs as members."""
+    """Returns whether a struct is a single array, or all its members are such structs."""
     if name in above or name not in STRUCTS:
         return False
     for members in STRUCTS[name]:
@@ -68,7 +68,7 @@ CHECKED = {name for name in STRUCTS if not written_whole(name)} - FOREIGN
 
 
 def owner_of(lines: list[str], at: int) -> str:
-    """Returns the line that opens the block of the declaration at ``at``."""
+    """Returns the line that opens the block which contains the declaration at ``at``."""
     least = indent(lines[at])
     return next(
         (line for line in reversed(lines[:at]) if line.strip() and indent(line) < least), ""
@@ -76,7 +76,7 @@ def owner_of(lines: list[str], at: int) -> str:
 
 
 def uninitialised(lines: list[str]) -> Iterator[str]:
-    """Yields declarations of structs whose first use does not initialise them."""
+    """Yields declarations of structs that neither an initialiser nor the first use sets."""
     for at, line in enumerate(lines):
         found = LOCAL.match(line)
         if not found or found[2] not in CHECKED or MEMBERS_FOLLOW.match(owner_of(lines, at)):

@@ -1,6 +1,7 @@
-"""The `repr` of no record in the payments package shows a secret, as it may end up in a log.
+"""Tests that the `repr` of no record in the payments package shows a secret.
 
-Bytes are secret, and so are members with these names, unless listed as public.
+A `repr` may end up in a log. Bytes are secret, and so are members with these names, unless listed
+as public.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""``help`` shows the parameters of every public function, without reference to a stub."""
+"""Tests that ``help`` shows the parameters of every public function, not only the stub."""
 
 import ast
 import inspect

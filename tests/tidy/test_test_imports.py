@@ -1,4 +1,4 @@
-"""Names that tests import from each other exist; type checkers do not read most tests."""
+"""Tests that names which tests import from each other exist. Type checkers skip most tests."""
 
 import ast
 from pathlib import Path
@@ -32,7 +32,7 @@ def module(path: Path, node: ast.ImportFrom) -> Path:
 
 
 def missing(path: Path) -> list[str]:
-    """Returns the names that a test imports from other tests and that do not exist there."""
+    """Returns the names that a test imports from other tests and that do not exist in them."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.ImportFrom):

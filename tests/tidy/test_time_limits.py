@@ -1,7 +1,7 @@
-"""Tests wait for `MAX_WAIT` and do not choose other time limits.
+"""Tests that tests wait for `MAX_WAIT` and choose no other time limits.
 
-A busy machine may be slow for many seconds. A test may want a limit below one second to be reached.
-A greater one is a guess about the machine's speed.
+A busy machine may be slow for many seconds. A limit below one second is allowed, because the test
+may want to reach it. A longer limit is a guess about the machine's speed.
 """
 
 import ast
@@ -36,13 +36,13 @@ WANTED = {
 
 
 def seconds(value: ast.expr | None) -> float:
-    """Returns the seconds of a literal; 0 for anything else."""
+    """Returns the seconds of a literal, or 0 for any other expression."""
     is_number = isinstance(value, ast.Constant) and isinstance(value.value, int | float)
     return float(value.value) if is_number else 0.0  # type: ignore[union-attr]
 
 
 def limits(tree: ast.Module) -> Iterator[tuple[int, str, float]]:
-    """Yields line, name and seconds of each time limit that is a literal."""
+    """Yields line, name and seconds of each literal time limit."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             function = node.func

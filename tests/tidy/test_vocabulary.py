@@ -1,4 +1,4 @@
-"""Names are the usual terms of the field. Words that were replaced must not return."""
+"""Tests that names are the common terms of the field. Replaced words must not return."""
 
 import re
 import subprocess
@@ -37,7 +37,7 @@ NO_FILE_NAMES = {
 
 
 def tracked() -> list[Path]:
-    """Returns the files of the repository, also without git."""
+    """Returns the files of the repository. Works without git too."""
     done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     names = done.stdout.splitlines() if done.returncode == 0 else []
     return [ROOT / name for name in names if name != OWN and (ROOT / name).is_file()]

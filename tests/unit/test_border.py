@@ -1,6 +1,6 @@
 """Tests that no use of the public objects crashes the process.
 
-Each case runs in a separate process, which must exit with code 0.
+Each case runs in a separate process that must exit with code 0.
 """
 
 import os
@@ -255,7 +255,7 @@ CASES = {
 
 
 def run(code: str, seconds: float = MAX_WAIT) -> None:
-    """Runs the code in a separate process, which must exit with code 0."""
+    """Runs the code in a separate process. Asserts that it exits with code 0."""
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],
         cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False,

@@ -64,7 +64,7 @@ def addresses() -> list[tuple[ContractType, bytes, Any]]:
 
 
 def encode_zeros(signature: str) -> bytes:
-    """Encodes arguments of these types: zeros and empty values."""
+    """Encodes zeros and empty values as arguments of these types."""
     types = split_types(signature[signature.index("(") + 1 : -1])
     empty = {"string": "", "bytes": b"", "bool": False, "address": bytes(20), "bytes4": bytes(4)}
     values = [
@@ -75,7 +75,7 @@ def encode_zeros(signature: str) -> bytes:
 
 
 def test_the_chain_knows_every_function() -> None:
-    """An unknown function reverts with its own selector."""
+    """A function that the chain does not know reverts with its own selector."""
     for kind, address, evm in addresses():
         functions = [each for found in kind.interface.functions.values() for each in found]
         assert functions

@@ -75,7 +75,7 @@ def test_what_is_nested_too_deep_is_refused_if_strict() -> None:
 
 
 def test_other_threads_run_meanwhile() -> None:
-    """A counting thread makes progress, which a parser with the GIL would prevent."""
+    """A counting thread makes progress. A parser that holds the GIL would prevent this."""
     text = b"[" + b'{"a":{}},' * 400_000 + b"1]"
     turns, done = [0], threading.Event()
     before = sys.getswitchinterval()

@@ -16,7 +16,7 @@ IGNORED = {"*.egg-info/": "fastevm.egg-info", "*.so": "fastevm/evm/machine.so", 
 
 
 def make(folder: Path, *words: str) -> str:
-    """Returns the output of `make`, run as in a separate shell."""
+    """Runs `make` as in a separate shell. Returns the output."""
     environment = {
         k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "PYTHON", "VENV")
     }
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def environment(folder: Path, command: str) -> None:
-    """Creates an environment whose Python is a shell command, with up-to-date packages."""
+    """Creates an environment with up-to-date packages. Its Python is a shell command."""
     python = folder / ".venv/bin/python"
     python.parent.mkdir(parents=True)
     python.write_text(f"#!/bin/sh\n{command}\n")
@@ -93,7 +93,7 @@ def test_clean_removes_every_ignored_file(folder: Path) -> None:
 
 
 def test_a_build_in_a_pipe_says_how_far_it_is(folder: Path) -> None:
-    """The pipe closes as soon as the build ends."""
+    """The pipe closes when the build ends."""
     compiler = 'case "$1" in setup.py) echo "[7/9] Compiling x"; sleep 0.6;; esac'
     environment(folder, f'case "$1" in -c) exec {sys.executable} "$@";; esac; {compiler}')
     began = time.monotonic()

@@ -12,7 +12,7 @@ A, B = "0x" + "aa" * 20, "0x" + "bb" * 20
 
 
 class Five:
-    """An integer only by its ``__index__``."""
+    """An object that is an integer only by its ``__index__``."""
 
     def __index__(self) -> int:
         return 5

@@ -1,4 +1,4 @@
-"""Tests of the JSON-RPC client: ids and order, errors, broken connections, invalid answers."""
+"""Tests the JSON-RPC client: ids and order, errors, broken connections, invalid answers."""
 
 import asyncio
 import gzip
@@ -31,7 +31,7 @@ REFUSAL = {"code": -32000, "message": "no", "data": "0x01"}
 
 
 def respond(asked: Any) -> Any:
-    """Returns the parameters of each call as its result. Reverses a batch."""
+    """Returns each call's parameters as its result. Reverses a batch."""
     if isinstance(asked, list):
         return [respond(item) for item in reversed(asked)]
     if asked["method"] == "refuse":
@@ -40,7 +40,7 @@ def respond(asked: Any) -> Any:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with `respond`. A path that is a number is the status of the answer."""
+    """Answers with `respond`. If the path is a number, the number is the status of the answer."""
 
     protocol_version = "HTTP/1.1"
     connections = 0
@@ -244,7 +244,7 @@ async def test_on_an_event_loop_the_same_holds(url: str) -> None:
 
 
 async def converse(request: web.Request) -> web.WebSocketResponse:
-    """Answers calls in pairs, the second first. Sends notifications, and closes on request."""
+    """Answers calls in pairs, the second call first. Sends notifications, and closes on request."""
     connection = web.WebSocketResponse()
     await connection.prepare(request)
     held: list[Any] = []

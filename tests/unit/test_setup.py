@@ -26,9 +26,9 @@ print(json.dumps([found["extension"]("x", [s]).extra_compile_args for s in sourc
 
 
 def flags(compiler: str = "true", **settings: str) -> tuple[list[str], list[str]]:
-    """Returns the flags of an ordinary and of a hot source. The compiler is a shell command.
+    """Returns the flags of an ordinary and of a hot source. ``compiler``: a shell command.
 
-    ``true`` accepts every flag, ``false`` none.
+    ``true`` accepts every flag, ``false`` accepts none.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FASTEVM_")}
     shown = subprocess.check_output(

@@ -1,4 +1,4 @@
-"""A shop on aiohttp, uvicorn, werkzeug and wsgiref, with an engine that accepts every payment."""
+"""Runs a shop on aiohttp, uvicorn, werkzeug and wsgiref. Its engine accepts every payment."""
 
 import asyncio
 import re
@@ -35,9 +35,9 @@ from .street import Served
 
 @dataclass
 class Shop:
-    """Sells its answer, whatever the method; keeps the bodies that it received.
+    """Sells its answer for any method. Keeps the bodies that it received.
 
-    ``status`` and ``headers`` are those of its answers, besides a CORS header.
+    ``status`` and ``headers`` are those of its answers, in addition to a CORS header.
     """
 
     bodies: list[bytes] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Shop:
 
 @dataclass
 class Till:
-    """An engine that settles every payment; ``nonces`` are those settled."""
+    """An engine that settles every payment. ``nonces``: the settled nonces."""
 
     nonces: list[str] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ class Till:
 
 
 class Elsewhere:
-    """An engine on another event loop."""
+    """Runs an engine on another event loop."""
 
     def __init__(self, engine: Any, loop: asyncio.AbstractEventLoop) -> None:
         self.engine, self.loop = engine, loop
@@ -177,7 +177,7 @@ async def on_werkzeug(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def serving_wsgi(kind: str, app: Any, loop: LoopThread) -> AsyncIterator[int]:
-    """Serves a WSGI application; closes ``loop`` at the end."""
+    """Serves a WSGI application. Closes ``loop`` at the end."""
     server: Any
     if kind == "werkzeug":
         server = make_werkzeug("127.0.0.1", 0, app, threaded=True, request_handler=QuietWerkzeug)
@@ -200,7 +200,7 @@ THREADS: Final = ThreadPoolExecutor(64, "clients")
 
 
 async def exchange(port: int, request: bytes, *, end: bool = False) -> tuple[int, bytes]:
-    """Sends raw bytes; returns the status (0 if none) and all bytes of the answer.
+    """Sends raw bytes. Returns the status (0 if none) and all bytes of the answer.
 
     ``end``: closes the sending direction after the request.
     """
@@ -222,7 +222,7 @@ def _exchange(port: int, request: bytes, end: bool) -> tuple[int, bytes]:
 
 
 def _complete(answer: bytes) -> bool:
-    """Whether it has all bytes that it declares; werkzeug may not close the connection then."""
+    """Returns whether an answer is complete. werkzeug may keep the connection open afterwards."""
     head, _, body = answer.partition(b"\r\n\r\n")
     declared = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
     return declared is not None and len(body) >= int(declared[1])

@@ -90,7 +90,7 @@ class Street:
         return read_payment(offer, payload, version)
 
     def hold(self, operator: str, **changes: Any) -> Requirements:
-        """An offer with a hold, which the operator captures later."""
+        """Returns an offer with a hold that the operator captures later."""
         extra = {
             "name": "USDC",
             "version": "2",
@@ -126,7 +126,7 @@ def read_payment(offer: Requirements, payload: Json, version: int = 2) -> Paymen
 
 
 async def street(folder: Path, *, block_ms: int = 1_000, slice_ms: int = 100) -> Street:
-    """Builds it: blocks every second, slices every 100 ms."""
+    """Builds a street. By default blocks come every second, and slices every 100 ms."""
     node = dev_node(chain_id=CHAIN_ID, block_time_ms=block_ms, slice_interval_ms=slice_ms)
     dialect = DIALECTS["preconf"].with_receipts("preconfirmed")
     server = Server(node, simulate, [Listener(dialect, port=0)], threads=2)
@@ -144,7 +144,7 @@ async def street(folder: Path, *, block_ms: int = 1_000, slice_ms: int = 100) ->
 
 
 class Served:
-    """An aiohttp application on its own port."""
+    """Serves an aiohttp application on a free port."""
 
     def __init__(self, app: web.Application) -> None:
         self._runner = web.AppRunner(app, access_log=None)

@@ -1,4 +1,4 @@
-"""A charged answer arrives complete, however its handler sends it."""
+"""Tests that a paid answer arrives complete, however its handler sends it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -84,7 +84,7 @@ async def test_what_a_server_may_refuse_to_send_is_not_charged(
 
 
 class Markup(str):
-    """Text of a template engine, which wsgiref refuses in a header."""
+    """Text of a template engine. wsgiref rejects it in a header."""
 
 
 @pytest.mark.parametrize("kind", SERVERS)

@@ -1,4 +1,4 @@
-"""Attacks on the paywall through every server family, on raw sockets."""
+"""Tests attacks on the paywall through every server family, on raw sockets."""
 
 import gzip
 import zlib
@@ -109,7 +109,7 @@ def test_a_route_names_a_method() -> None:
 
 
 def signed(**changes: Callable[[str], Any]) -> Callable[[Json], Json]:
-    """Respells members of the authorization."""
+    """Returns a function that respells members of the authorization."""
 
     def respell(payload: Json) -> Json:
         members = dict(payload["authorization"])
@@ -180,7 +180,7 @@ def header_v1(payload: Json) -> dict[str, str]:
 
 
 async def spell(port: int, payload: Json, offer: Requirements, shop: Shop) -> None:
-    """Presents a payment in every spelling: the invalid ones first, then those of the payer."""
+    """Presents a payment in every spelling: first the invalid ones, then the payer's own."""
     for name, change in INVALID.items():
         spelled = change(payload)
         for headers in (header_of(spelled, offer), header_v1(spelled)):
@@ -249,7 +249,7 @@ def post(headers: dict[str, str], body: bytes = b"") -> bytes:
 
 
 async def sent(server: str, request: bytes, *, end: bool = False) -> tuple[int, Shop, Till]:
-    """Sends a paid request; returns status, shop and till."""
+    """Sends a paid request. Returns status, shop and till."""
     shop, till = Shop(), Till()
     async with SERVERS[server](shop, wall("POST /weather", engine=till)) as port:
         status, answer = await exchange(port, request, end=end)
@@ -452,7 +452,7 @@ async def test_a_length_with_an_underscore_is_no_length_in_wsgi() -> None:
 
 
 def with_headers(request: bytes, headers: list[tuple[str, str]]) -> bytes:
-    """Returns a request with more headers, which may repeat others."""
+    """Returns a request with additional headers. A header may occur twice."""
     start, _, rest = request.partition(b"\r\n")
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
     return start + b"\r\n" + lines.encode() + rest

@@ -1,4 +1,4 @@
-"""Payments into the escrow: every check, and the reason of each refusal."""
+"""Tests payments into the escrow: every check, and the reason of each rejection."""
 
 import time
 from typing import Any
@@ -70,7 +70,7 @@ async def test_what_is_wrong_is_named(town: Street, name: str) -> None:
 
 
 async def test_deadlines_count_from_the_request(town: Street) -> None:
-    """The payer repeats the deadlines that it received some seconds before."""
+    """The payer repeats the deadlines that it received some seconds earlier."""
     settler = town.settler()
     async with Facilitator([settler], [AuthCapture()]) as facilitator:
         wall = Paywall(facilitator, {"GET /room": Sale([town.hold(settler.account)])})

@@ -1,8 +1,8 @@
-"""Many paid requests while facilitators are killed: each is paid once, and nothing reverts.
+"""Tests many paid requests while facilitators are killed: each is paid once, and nothing reverts.
 
-Two facilitators are programs of their own with one key and one store. Payers present a payment
-several times at once, and again until they have an answer. FASTEVM_X402_REQUESTS sets how many
-requests there are.
+Two facilitators run as separate programs with one key and one store. Payers present a payment
+several times concurrently, and again until they get an answer. FASTEVM_X402_REQUESTS sets the
+number of requests.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ class Either:
 
 
 async def buy(town: Street, session: aiohttp.ClientSession, url: str, index: int) -> float:
-    """Pays for one answer with one payment, repeatedly; returns the seconds since its signature."""
+    """Pays for one answer with one payment, repeatedly. Returns the seconds since the signature."""
     buyer = town.buyer(4 + index % 6)
     async with session.get(url) as asked:
         headers = dict([buyer.pay(asked.headers, await asked.read())])
@@ -117,7 +117,7 @@ async def buy(town: Street, session: aiohttp.ClientSession, url: str, index: int
 
 
 async def sell(town: Street, programs: list[Program]) -> list[float]:
-    """Pays for all answers; returns the seconds of each."""
+    """Pays for all answers. Returns the seconds of each."""
     wall = Paywall(Either(programs), {"GET /item/*": Sale([town.offer(max_timeout=3_600)])})
 
     async def item(request: web.Request) -> web.Response:

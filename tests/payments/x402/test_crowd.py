@@ -1,7 +1,7 @@
-"""A crowd at the paywall: honest clients pay while strangers attack each of their payments.
+"""Tests a crowd at the paywall: honest clients pay while strangers attack each payment.
 
-Every payment is answered to its payer exactly once, or again only to its payer, and the money fits.
-FASTEVM_X402_PAID and FASTEVM_X402_HOSTILE set how many requests each server family gets.
+Every payment is answered exactly once to its payer, or again only to the payer, and the amounts are
+right. FASTEVM_X402_PAID and FASTEVM_X402_HOSTILE set how many requests each server family gets.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ FAMILIES = ("aiohttp", "uvicorn", "werkzeug")
 
 
 class Market(Shop):
-    """Sells items; each answer is new, so that two answers differ."""
+    """Sells items. No two answers are equal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,9 +47,9 @@ class Market(Shop):
 
 
 class Tap:
-    """An engine that publishes what the chain will show: each payment when its settlement starts.
+    """An engine that publishes each payment, and its URL, when its settlement starts.
 
-    Strangers learn from it also the URL.
+    Strangers would see the payment on the chain, but not the URL.
     """
 
     def __init__(self, engine: Any) -> None:
@@ -65,7 +65,7 @@ class Tap:
 
 
 class Strangers:
-    """Attackers with all public data of every payment; they know no key and no id."""
+    """Attackers with all public data of every payment. They know no key and no payment id."""
 
     def __init__(self, town: Street, port: int, tap: Tap, wanted: int) -> None:
         self.town, self.port, self.tap, self.wanted = town, port, tap, wanted
@@ -157,7 +157,7 @@ ATTACKS: tuple[Attack, ...] = (
 
 
 async def pay_ourselves(town: Street, urls: list[str]) -> dict[str, list[str]]:
-    """Pays with our payer, and asks for each answer again with the same payment."""
+    """Pays with our payer. Requests each answer again with the same payment."""
     buyer, bought = town.buyer(4), dict[str, list[str]]()
     gate = asyncio.Semaphore(AT_ONCE)
     async with aiohttp.ClientSession() as session:
@@ -195,7 +195,7 @@ async def pay_with(client: str, town: Street, urls: list[str]) -> dict[str, list
 
 
 async def be_greedy(town: Street, port: int, tap: Tap, times: int) -> int:
-    """Payers who present one payment for several items at the same time. Returns the answers."""
+    """Presents one payment for several items concurrently. Returns the number of paid answers."""
     offer, found = town.offer(), 0
     for number in range(times):
         crowd = Strangers(town, port, tap, 0)

@@ -1,4 +1,4 @@
-"""Verifies and settles ``exact`` payments: once each, with the reasons that clients know."""
+"""Tests that ``exact`` payments are verified and settled once each, with documented reasons."""
 
 import asyncio
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from .test_attacks import header_of
 
 
 async def transfers(town: Street) -> list[Any]:
-    """Transactions of the facilitator's accounts on the chain, with their status."""
+    """Returns the statuses of the transactions of the facilitator's accounts on the chain."""
     await town.client.call("evm_mine")
     found = []
     for number in range(town.node.chain.head.number + 1):
@@ -115,7 +115,7 @@ async def test_settling_again_and_at_once_sends_one_transaction(town: Street) ->
 
 
 def with_settings(town: Street, change: str) -> ChainSettler:
-    """A facilitator's settler that accepts none of the payments of `Street.offer`."""
+    """Returns a settler that rejects all payments of `Street.offer`."""
     if change == "recipients":
         return town.settler(recipients=frozenset([town.payer.address]))
     settler = town.settler()
@@ -167,7 +167,7 @@ async def test_a_facilitator_with_other_settings_answers_for_a_payment_that_was_
 
 @dataclass
 class Remote:
-    """A facilitator of which the paywall does not know the settings."""
+    """A facilitator with settings that the paywall does not know."""
 
     engine: Facilitator
 
@@ -219,7 +219,7 @@ async def test_a_caller_without_a_key_gets_one_success(town: Street) -> None:
 
 
 async def test_a_late_caller_does_not_take_over(town: Street) -> None:
-    """Of two processes one checks slowly, and continues when the other has been answered."""
+    """One of two processes checks slowly, and continues after the other process has answered."""
     offer = town.offer()
     payment = town.payment(offer)
     slow = town.settler()
@@ -274,7 +274,7 @@ async def test_what_was_settled_is_reported_after_a_restart_and_after_the_deadli
 async def test_a_payment_that_was_made_is_spent_also_after_its_window(
     town: Street, kind: str, store: str
 ) -> None:
-    """A paywall that lost its grants answers 409 then, and not 402."""
+    """A paywall that lost its grants then answers 409, and not 402."""
     settler = town.settler()
     offer, other = town.offer(max_timeout=8), town.offer(max_timeout=8)
     if kind == "auth-capture":
@@ -300,7 +300,7 @@ async def test_a_payment_that_was_made_is_spent_also_after_its_window(
 
 
 async def test_somebody_else_submits_the_same_payment(town: Street) -> None:
-    """The payer's transfer was made anyway, so no second payment may be requested."""
+    """The payer's transfer was made anyway, so nobody may request a second payment."""
     offer = town.offer()
     payment = town.payment(offer)
     ours = town.settler(2, "ours.db")
@@ -368,7 +368,7 @@ async def test_only_listed_recipients_are_served(town: Street) -> None:
 
 
 class Deaf(HttpTransport):
-    """Forwards requests until one contains a given method, then loses the answer."""
+    """Forwards requests until a request contains a given method. Loses that answer."""
 
     word = b"eth_sendRawTransaction"
     lose = False
@@ -441,7 +441,7 @@ class Swallowing(Unindexed):
 
 
 async def test_a_payment_of_somebody_else_counts_once_its_logs_are_indexed(town: Street) -> None:
-    """Our transaction reverts because the nonce is used; whether for us, only the logs say."""
+    """Our transaction reverts because the nonce is used. Only the logs show for whom."""
     offer = town.offer()
     payment = town.payment(offer)
     node = Swallowing(town.server.urls[0], "eth_getLogs")
@@ -466,7 +466,7 @@ async def test_a_payment_of_somebody_else_counts_once_its_logs_are_indexed(town:
 
 
 def claim_of(settler: ChainSettler, payment: Payment, offer: Requirements) -> tuple[Any, Any]:
-    """The claim of a payment and its check, for `ChainSettler.settle`."""
+    """Returns the claim of a payment with its check, for `ChainSettler.settle`."""
     scheme = Exact()
     claim = scheme.read(settler, payment, offer)
     return claim, lambda: scheme.check(settler, claim)

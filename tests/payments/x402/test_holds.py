@@ -1,4 +1,4 @@
-"""A hold from the payer's request to the last refund, all of it over HTTP."""
+"""Tests a hold from the payer's request to the last refund, all of it over HTTP."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ ROOM = 1_000 * PRICE
 
 @asynccontextmanager
 async def hotel(town: Street, settler: Any) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
-    """A hotel that holds the price of a room: its URL, and a client of the operator's routes."""
+    """Runs a hotel that holds the price of a room. Returns its URL and the operator's client."""
     facilitator = Facilitator([settler], [AuthCapture()])
     wall = Paywall(facilitator, {"GET /room": Sale([town.hold(settler.account, amount=ROOM)])})
 
@@ -37,7 +37,7 @@ async def hotel(town: Street, settler: Any) -> AsyncIterator[tuple[str, aiohttp.
 
 
 async def book(town: Street, url: str, session: aiohttp.ClientSession) -> str:
-    """A payer books a room; returns the hold's id."""
+    """Books a room as a payer. Returns the hold's id."""
     async with aiohttp.ClientSession() as own:
         answer = await town.buyer().get(own, url)
     assert answer.status == 200, answer

@@ -1,4 +1,4 @@
-"""The facilitator over HTTP: answers, statuses and authorization."""
+"""Tests the facilitator over HTTP: answers, statuses and authorization."""
 
 import asyncio
 import json
@@ -316,7 +316,10 @@ async def test_a_remote_facilitator_follows_no_redirect_and_bounds_answers(town:
 
 
 def vendor_of(town: Street, settle: Callable[[], web.Response]) -> web.Application:
-    """Another vendor's facilitator: every payment is valid, ``settle()`` answers settlements."""
+    """Serves another vendor's facilitator.
+
+    Every payment is valid, and ``settle()`` answers settlements.
+    """
 
     async def verified(_: web.Request) -> web.Response:
         return web.json_response({"isValid": True, "payer": town.payer.address})
@@ -331,7 +334,7 @@ def vendor_of(town: Street, settle: Callable[[], web.Response]) -> web.Applicati
 
 
 def failed(status: int = 200, **members: Any) -> web.Response:
-    """Its answer to a settlement that failed."""
+    """Returns the vendor's answer to a failed settlement."""
     failure = {"success": False, "transaction": "", "network": "eip155:84532"}
     return web.json_response({**failure, **members}, status=status)
 
@@ -395,7 +398,7 @@ async def test_only_a_failure_that_moved_no_money_asks_for_another_payment(
 async def test_a_refusal_after_an_unclear_settlement_is_no_402(
     town: Street, tmp_path: Path
 ) -> None:
-    """The payment itself may have spent the balance that the facilitator does not find."""
+    """The payment itself may have spent the balance that the facilitator misses."""
     answers: list[web.Response] = []
 
     def failure(**members: Any) -> web.Response:

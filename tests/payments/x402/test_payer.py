@@ -1,4 +1,4 @@
-"""A payer keeps its payment: from other servers, and until the result is known."""
+"""Tests that a payer keeps its payment: from other servers, and until it knows the result."""
 
 import json
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ BUYER = Payer(b"\x05" * 32, {usdc(): FUNDS})
 
 
 class Site:
-    """A shop that answers with ``statuses`` to its first paid requests, without asking the wall."""
+    """A shop that answers its first paid requests with ``statuses``, without the paywall."""
 
     def __init__(self, statuses: tuple[int, ...] = ()) -> None:
         self.statuses, self.till = list(statuses), Till()

@@ -1,4 +1,4 @@
-"""The paywall behind its three adapters: 402, payment, and one answer per payment."""
+"""Tests the paywall behind its three adapters: 402, payment, and one answer per payment."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ from .test_attacks import OFFER, header_of
 
 
 class Shop:
-    """The application behind the wall; counts its calls."""
+    """The application behind the paywall. Counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -104,7 +104,7 @@ async def on_fastapi(shop: Shop, wall: Paywall) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def on_uvicorn(app: Any) -> AsyncIterator[str]:
-    """An ASGI application on uvicorn."""
+    """Runs an ASGI application on uvicorn."""
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
     serving = asyncio.create_task(server.serve())
     async with asyncio.timeout(MAX_WAIT):
@@ -243,7 +243,7 @@ async def test_a_remote_facilitator_sells_the_same(town: Street) -> None:
 
 
 class Slow:
-    """An engine whose settlements are pending at first."""
+    """An engine that reports settlements as pending at first."""
 
     def __init__(self, engine: Any, unknown: int) -> None:
         self.engine, self.unknown, self.settled = engine, unknown, 0
@@ -333,7 +333,7 @@ def test_a_sale_needs_an_offer() -> None:
 
 @pytest.mark.parametrize("method", ["FETCH", "GTE", "get|post", "PROPFIND"])
 def test_a_mistyped_method_of_a_route_is_refused(method: str) -> None:
-    """It would leave the method that was meant free."""
+    """A mistyped method would leave the intended method without a price."""
     with pytest.raises(InvalidTerms, match="is not a standard HTTP method"):
         Paywall(Till(), {f"{method} /weather": Sale([OFFER])})
 
@@ -394,7 +394,7 @@ async def test_a_remote_facilitator_is_not_asked_before_the_first_payment() -> N
 
 @dataclass
 class Refusing(Till):
-    """A remote facilitator that refuses every payment, with a message of its own."""
+    """A remote facilitator that rejects every payment, with a custom message."""
 
     async def verify(self, payment: Payment, offer: Requirements) -> Verified:
         text = "chain 31337 is not served \x1b[31m" + "x" * 1_000

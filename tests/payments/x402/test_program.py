@@ -1,4 +1,4 @@
-"""``fastevm pay facilitator``: configurations that it refuses."""
+"""Tests the configurations that ``fastevm pay facilitator`` rejects."""
 
 from typing import Any
 

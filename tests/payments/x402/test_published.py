@@ -1,4 +1,4 @@
-"""Payments whose signature is public: reverted, submitted by others, or asked for by strangers."""
+"""Tests payments with public signatures: reverted, submitted by others, or claimed by strangers."""
 
 import asyncio
 import time
@@ -45,7 +45,7 @@ GAS = 150_000
 
 
 class Blind(Exact):
-    """Sends payments that fail on the chain: as if the payer's money left after the simulation."""
+    """Sends payments that fail on the chain, as if the payer's money left after the simulation."""
 
     blind = True
 
@@ -72,7 +72,7 @@ def blind(settler: ChainSettler) -> tuple[Facilitator, Blind]:
 
 
 async def reverted(town: Street, settle: Callable[[], Awaitable[Any]], count: int = 1) -> None:
-    """Settles until ``count`` transactions have reverted; no answer may be final."""
+    """Settles until ``count`` transactions have reverted. No answer may be final."""
     async with asyncio.timeout(MAX_WAIT):
         while (await transfers(town)).count(0) < count:
             answer = await settle()
@@ -104,7 +104,7 @@ async def test_a_reverted_payment_is_not_final_while_its_signature_is_valid(town
 
 
 async def test_the_newest_transaction_decides(town: Street) -> None:
-    """A second transaction is pending while the receipt of the first says that it failed."""
+    """A second transaction is pending while the first transaction's receipt reports a failure."""
     offer, payer = town.offer(), poor()
     payment = read_payment(offer, payload_of(payer, offer))
     facilitator, _ = blind(town.settler(settle_for=0.5))
@@ -164,7 +164,7 @@ async def test_a_reverted_payment_can_be_made_until_thirty_seconds_after_its_win
 
 
 async def test_a_stranger_does_not_take_over_a_reverted_payment(town: Street) -> None:
-    """At the paywall: 503 for the payer and 409 for strangers, until the money has moved."""
+    """At the paywall, the payer gets 503 and strangers get 409 until the money has moved."""
     offer, payer = town.offer(), poor()
     payload = payload_of(payer, offer)
     facilitator, _ = blind(town.settler(settle_for=0.5))
@@ -240,7 +240,7 @@ async def test_a_server_without_a_key_is_not_displaced_by_a_stranger_with_one(
 async def test_a_payment_that_somebody_else_submitted_counts_for_the_first_request(
     town: Street,
 ) -> None:
-    """It was valid when it was verified, and on the chain before it was settled."""
+    """The payment was valid when verified, and on the chain before it was settled."""
     offer = town.offer()
     payment, unseen = town.payment(offer), town.payment(offer)
     ours, theirs = town.settler(2, "ours.db"), town.settler(4, "theirs.db")
@@ -264,7 +264,7 @@ async def test_a_payment_that_somebody_else_submitted_counts_for_the_first_reque
 async def test_an_order_and_a_sale_that_come_together_are_not_both_accepted(
     town: Street, monkeypatch: pytest.MonkeyPatch, first: str, scheme: str
 ) -> None:
-    """Each has looked for the other before the other was added."""
+    """Each checks for the other before the other is added."""
     settler = town.settler()
     offer = town.offer()
     if scheme == "auth-capture":

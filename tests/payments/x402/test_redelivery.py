@@ -1,4 +1,4 @@
-"""A paid answer is given once, and again only to its payer."""
+"""Tests that a paid answer is given once, and again only to its payer."""
 
 import asyncio
 import json
@@ -49,9 +49,9 @@ every_server = pytest.mark.parametrize("server", SERVERS)
 
 
 class Chain(Till):
-    """An engine that checks the signature and the nonce, as a chain does.
+    """An engine that checks signatures and nonces, as a chain does.
 
-    ``pending``: so many settlements answer "pending" first.
+    ``pending``: number of settlements that first answer "pending".
     """
 
     def __init__(self, good: str, pending: int = 0) -> None:
@@ -93,7 +93,7 @@ def payload() -> Json:
 
 
 def strangers(payload: Json) -> list[dict[str, str]]:
-    """What somebody presents who has read the chain: all but the payer's secrets."""
+    """Returns headers of somebody who has read the chain: all but the payer's secrets."""
     rubbish = {**payload, "signature": "0x" + "11" * 65}
     late = {**payload, "authorization": {**payload["authorization"], "validBefore": "1"}}
     dear = {**payload, "authorization": {**payload["authorization"], "value": "1"}}
@@ -105,7 +105,7 @@ def strangers(payload: Json) -> list[dict[str, str]]:
 
 
 async def refuse(port: int, payload: Json, shop: Shop, ran: int) -> None:
-    """Presents the payment as strangers do: no answer, and nothing changes."""
+    """Presents the payment as strangers do. Asserts that nobody gets an answer."""
     for headers in strangers(payload):
         status, answer = await exchange(port, raw("GET", headers))
         assert status == 409 and b"secret weather" not in answer, answer
@@ -225,7 +225,7 @@ async def test_a_signed_challenge_proves_the_payer_once(
 
 async def test_two_servers_accept_one_challenge_once(payload: Json) -> None:
     class Together(MemoryGrants):
-        """Both servers read a grant before either of them writes it."""
+        """Grants for which both servers read a grant before either server writes it."""
 
         meeting: threading.Barrier | None = None
 
@@ -281,7 +281,7 @@ async def test_an_old_challenge_proves_nothing(
 
 
 async def test_the_public_address_decides_and_not_the_host(payload: Json) -> None:
-    """A proxy, or an attacker who relays the challenge, sends another Host header."""
+    """A proxy, or an attacker that relays the challenge, sends another Host header."""
     till = Chain(payload["signature"])
     wall = Paywall(
         till, {"GET /weather": Sale([OFFER])}, resource_url="https://api.example/"
@@ -334,7 +334,7 @@ OTHER_SALES = {
 
 
 class Strict(Chain):
-    """A chain that knows the offer of its payment."""
+    """A chain that asserts the offer of its payment."""
 
     async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
         assert offer == OFFER
@@ -348,7 +348,7 @@ class Strict(Chain):
 async def test_a_known_payment_is_answered_although_the_sale_has_changed(
     server: str, how: str, change: str, payload: Json, tmp_path: Path
 ) -> None:
-    """Pending: 503 and never 402. Paid: the answer, also again."""
+    """A pending payment gets 503 and never 402. A paid one gets the answer, also again."""
     shop, till, offers = Shop(), Strict(payload["signature"], pending=2), [OFFER]
 
     async def price(request: Request) -> Sale:
@@ -455,7 +455,7 @@ def test_a_file_of_grants_without_offers_is_read(tmp_path: Path) -> None:
 
 
 class Seen(MemoryGrants):
-    """Remembers the grants that were added."""
+    """Records the added grants."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -547,7 +547,7 @@ def test_a_challenge_can_be_answered_for_five_minutes(payload: Json, age: int, g
 
 
 async def test_a_payer_repeats_its_payment_with_its_id(town: Street) -> None:
-    """Our payer loses answers and gets them again without another payment."""
+    """Our payer loses answers and gets them again without a second payment."""
     shop, buyer = Shop(), town.buyer()
     before = await town.balance(town.shop.address)
     async with Facilitator([town.settler()]) as facilitator:
@@ -774,7 +774,7 @@ async def test_a_request_that_is_given_up_leaves_no_lock() -> None:
 
 
 class Slow(Shop):
-    """A handler that waits until ``go``."""
+    """A handler that waits until ``go`` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -869,7 +869,7 @@ async def test_two_processes_make_one_answer(tmp_path: Path, payload: Json) -> N
 async def test_a_process_that_works_long_keeps_its_payment(
     tmp_path: Path, payload: Json, monkeypatch: pytest.MonkeyPatch, blocks: bool, upfront: bool
 ) -> None:
-    """The handler takes longer than a hold lasts; it may even block the event loop."""
+    """The handler runs longer than a hold lasts. It may even block the event loop."""
     monkeypatch.setattr("fastevm.payments.x402.purchase.HELD_SECONDS", 2.0)
     monkeypatch.setattr("fastevm.payments.x402.renewal.EVERY_SECONDS", 0.1)
     till, ran, answers = Chain(payload["signature"]), [], []
@@ -922,7 +922,7 @@ async def test_a_process_that_died_is_replaced(
 
 @asynccontextmanager
 async def two_shops(town: Street) -> AsyncIterator[list[Paywall]]:
-    """Two servers that know nothing of each other, behind one facilitator."""
+    """Two servers behind one facilitator share no state."""
     async with Facilitator([town.settler()]) as facilitator:
         offer = town.offer()
         yield [Paywall(facilitator, {"GET /weather": Sale([offer])}) for _ in range(2)]

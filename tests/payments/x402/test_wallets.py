@@ -1,4 +1,4 @@
-"""Payers that are contracts: deployed (ERC-1271), delegated (EIP-7702), undeployed (ERC-6492)."""
+"""Tests contracts as payers: deployed (ERC-1271), delegated (EIP-7702), undeployed (ERC-6492)."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def factory() -> str:
 
 
 async def wallet_of(town: Street, owner: str) -> tuple[str, bytes]:
-    """The address of an undeployed wallet, and the call that creates it."""
+    """Returns the address of an undeployed wallet, and the call that creates it."""
     made = artifact("WalletFactory")
     await place_contract(town.client, factory(), made.initcode())
     call = {"to": factory(), "data": "0x" + made.encode("getAddress", owner, 5).hex()}
@@ -35,7 +35,7 @@ async def wallet_of(town: Street, owner: str) -> tuple[str, bytes]:
 
 
 def payload(town: Street, offer: Any, payer: str, key: Any) -> tuple[Json, bytes]:
-    """The signature of a wallet with one owner."""
+    """Returns a payload that the wallet's one owner has signed."""
     terms = Terms(
         payer=payer, recipient=offer.pay_to, value=offer.amount, valid_after=0,
         valid_before=now() + 300,

@@ -1,4 +1,4 @@
-"""Creates the same history on anvil, if installed, and on a development node."""
+"""Provides anvil, if installed, and a development node with equal histories."""
 
 from collections.abc import Iterator
 

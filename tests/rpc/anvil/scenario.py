@@ -1,6 +1,6 @@
-"""The same history on two nodes: contracts that call each other, and transactions to them.
+"""Makes the same history on two nodes: contracts that call each other, and transactions to them.
 
-Accounts, nonces and code are the same on both, so addresses and traces are too.
+Accounts, nonces and code are equal on both nodes, so addresses and traces are equal too.
 """
 
 import json
@@ -27,7 +27,7 @@ REVERT_DATA = (
 
 @dataclass
 class Side:
-    """A node with the history: receipts by name."""
+    """A node with the history. ``receipts``: receipts by name."""
 
     client: JsonRpcClient
     receipts: dict[str, Any] = field(default_factory=dict)
@@ -86,7 +86,7 @@ def call(kind: str, target: bytes, value: int | None = None, output: int = 0) ->
 
 
 def caller_code(echo: bytes, fails: bytes, halts: bytes, dies: bytes) -> bytes:
-    """Returns every kind of call and creation, storage and a log."""
+    """Returns code with every kind of call and creation, storage and a log."""
     child = asm(1, 0, "MSTORE8", 1, 0, "RETURN")
     return b"".join(
         (
@@ -108,7 +108,7 @@ def caller_code(echo: bytes, fails: bytes, halts: bytes, dies: bytes) -> bytes:
 
 
 def play(side: Side) -> Side:
-    """Builds the history."""
+    """Makes the history on a node."""
     echo = side.deploy("echo", asm("CALLVALUE", 0, "MSTORE", 32, 0, "RETURN"))
     words = [REVERT_DATA[at : at + 32].ljust(32, b"\0") for at in range(0, len(REVERT_DATA), 32)]
     stores = [asm(int.from_bytes(w, "big"), 32 * i, "MSTORE") for i, w in enumerate(words)]
@@ -133,7 +133,7 @@ def play(side: Side) -> Side:
 
 
 def without(value: Any, names: frozenset[str]) -> Any:
-    """Returns a JSON value without the members of these names, at any depth."""
+    """Returns a JSON value without the members ``names``, at any depth."""
     if isinstance(value, dict):
         return {key: without(item, names) for key, item in value.items() if key not in names}
     return [without(item, names) for item in value] if isinstance(value, list) else value

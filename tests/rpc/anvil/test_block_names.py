@@ -1,4 +1,4 @@
-"""Compares every method, for every way to name a block, with anvil on the same history."""
+"""Compares every method, with every kind of block parameter, with anvil on one history."""
 
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Tests of calls that build on each other, and of bundles of signed transactions."""
+"""Tests calls that build on each other, and bundles of signed transactions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests of other debug_* methods: effects inside a block, and raw parts of the block."""
+"""Tests the other debug_* methods: effects inside a block, and raw parts of the block."""
 
 from fastevm import Transaction, keccak256
 from fastevm.core.execution.block.block_decoding import decode_block

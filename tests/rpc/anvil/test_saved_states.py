@@ -1,4 +1,4 @@
-"""Tests of state files with older states, written by one node and loaded by the other."""
+"""Tests state files with older states. One node writes the file and the other loads it."""
 
 from collections.abc import Iterator
 from pathlib import Path

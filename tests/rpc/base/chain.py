@@ -1,4 +1,4 @@
-"""A development chain of Base over JSON-RPC: transactions, reads and errors by signature."""
+"""Runs a development chain of Base over JSON-RPC, with calls and errors by signature."""
 
 import secrets
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ ERRORS = [
 
 
 def types_of(signature: str) -> list[str]:
-    """Returns the types of the parameters, none of which is a tuple."""
+    """Returns the types of the parameters. Tuples are not supported."""
     inner = signature[signature.index("(") + 1 : -1]
     return inner.split(",") if inner else []
 
@@ -69,7 +69,7 @@ def call_data(signature: str, *values: Any) -> bytes:
 
 
 def word_of(name: str) -> bytes:
-    """Returns the identifier of a role or of a scope of policies."""
+    """Returns the identifier of a role or of a policy scope."""
     return bytes(32) if name == "DEFAULT_ADMIN_ROLE" else keccak256(name.encode())
 
 
@@ -82,7 +82,7 @@ BY_SELECTOR = {keccak256(text.encode())[:4]: text for text in ERRORS}
 
 
 def error_of(output: bytes) -> tuple[Any, ...]:
-    """Decodes revert data into the error's name and its values; unknown data is returned whole."""
+    """Decodes revert data into the error's name and values. Returns unknown data unchanged."""
     signature = BY_SELECTOR.get(output[:4])
     if signature is None:
         return (output,)
@@ -91,17 +91,17 @@ def error_of(output: bytes) -> tuple[Any, ...]:
 
 @dataclass
 class Receipt:
-    """The logs of a transaction that succeeded."""
+    """The receipt of a successful transaction, with decoded logs."""
 
     fields: dict[str, Any]
 
     @property
     def events(self) -> list[str]:
-        """The first topic of each log."""
+        """Returns the first topic of each log."""
         return [log["topics"][0] for log in self.fields["logs"]]
 
     def values(self, event: str) -> tuple[Any, ...]:
-        """Decodes the data of the only log of an event, without its indexed values."""
+        """Decodes the data of the only log of an event. Omits indexed values."""
         (log,) = [log for log in self.fields["logs"] if log["topics"][0] == topic_of(event)]
         types = types_of(event)[len(log["topics"]) - 1 :]
         return decode(types, bytes.fromhex(log["data"][2:]))
@@ -140,18 +140,18 @@ class Base:
         return Receipt(self.client.call("eth_sendTransactionSync", fields))
 
     def send(self, sender: str, to: str, signature: str, *values: Any) -> Receipt:
-        """Sends a call that must succeed."""
+        """Sends a call. Fails if it reverts."""
         receipt = self.submit(sender, to, call_data(signature, *values))
         assert receipt.fields["status"] == "0x1", (signature, values)
         return receipt
 
     def output(self, to: str, data: bytes, **fields: Any) -> bytes:
-        """Calls on the pending state. Raises RpcRefusal for a revert."""
+        """Calls on the pending state. Raises RpcRefusal if the call reverts."""
         call = {"to": to, "input": hex_bytes(data), **fields}
         return bytes.fromhex(self.client.call("eth_call", call, "pending")[2:])
 
     def read(self, to: str, signature: str, returns: str, *values: Any) -> Any:
-        """Calls a view and decodes its only value."""
+        """Calls a view and decodes its single value."""
         (value,) = decode([returns], self.output(to, call_data(signature, *values)))
         return value
 
@@ -160,7 +160,7 @@ class Base:
         return int(self.read(to, signature, "uint256", *values))
 
     def revert(self, to: str, data: bytes, **fields: Any) -> tuple[Any, ...]:
-        """Returns the error of a call that must revert."""
+        """Returns the error of a call. Fails if the call succeeds."""
         try:
             self.output(to, data, **fields)
         except RpcRefusal as refusal:
@@ -169,13 +169,14 @@ class Base:
         raise AssertionError("the call did not revert")
 
     def refused(self, sender: str, to: str, signature: str, *values: Any) -> tuple[Any, ...]:
-        """Returns the error of a call by signature that must revert."""
+        """Returns the error of a call by signature. Fails if the call succeeds."""
         return self.revert(to, call_data(signature, *values), **{"from": sender})
 
     def rejects(self, to: str, data: bytes) -> bool:
-        """Returns whether a call is refused because its data cannot be decoded.
+        """Returns whether a call reverts because its data cannot be decoded.
 
-        The revert data is the selector; before Cobalt followed by a text if there are arguments.
+        The revert data is the selector. Before Cobalt, a text follows if the function has
+        arguments.
         """
         (output,) = self.revert(to, data, **{"from": self.owner})
         selector = data[:4] or bytes(4)
@@ -192,7 +193,7 @@ class Base:
     def create(
         self, variant: int, salt: bytes, *, decimals: int = 18, currency: str = "USD"
     ) -> str:
-        """Creates a token whose roles the owner has. Returns its address."""
+        """Creates a token and gives the owner all roles. Returns the token's address."""
         receipt = self.submit(self.owner, FACTORY, self.creation(variant, salt, decimals, currency))
         assert receipt.fields["status"] == "0x1"
         event = "B20Created(address,uint8,string,string,uint8,bytes)"
@@ -201,7 +202,7 @@ class Base:
     def creation(
         self, variant: int, salt: bytes, decimals: int = 18, currency: str = "USD"
     ) -> bytes:
-        """Encodes the creation of a token."""
+        """Encodes the call that creates a token."""
         if variant == ASSET:
             form, last = "(uint8,string,string,address,uint8)", decimals
         else:
@@ -218,7 +219,7 @@ class Base:
         return call_data("createB20(uint8,bytes32,bytes,bytes[])", variant, salt, params, calls)
 
     def token(self, variant: int = ASSET) -> str:
-        """Creates a token with a fresh salt."""
+        """Creates a token with an unused salt."""
         return self.create(variant, secrets.token_bytes(32))
 
     def balance(self, token: str, holder: str) -> int:
@@ -226,13 +227,13 @@ class Base:
         return self.number(token, "balanceOf(address)", holder)
 
     def policy(self, kind: int, *accounts: str) -> int:
-        """Creates a policy with accounts that the owner administers. Returns its id."""
+        """Creates a policy with these accounts. The owner is its admin. Returns its id."""
         signature = "createPolicyWithAccounts(address,uint8,address[])"
         receipt = self.send(self.owner, POLICIES, signature, self.owner, kind, accounts)
         return receipt.word("PolicyCreated(uint64,address,uint8)", 1)
 
     def gate(self, token: str, scope: str, policy: int) -> None:
-        """Makes a token ask a policy; ``scope`` without its suffix."""
+        """Sets a policy of a token. ``scope``: the name without its suffix."""
         name = word_of(f"{scope}_POLICY")
         self.send(self.owner, token, "updatePolicy(bytes32,uint64)", name, policy)
 
@@ -242,7 +243,7 @@ class Base:
 
 
 def forbids(scope: str, policy: int) -> tuple[Any, ...]:
-    """Returns the error of a token whose policy forbids an account."""
+    """Returns the error of a token with a policy that forbids an account."""
     return "PolicyForbids", word_of(f"{scope}_POLICY"), policy
 
 

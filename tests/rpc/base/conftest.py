@@ -1,4 +1,4 @@
-"""A node of each fork of Base in a separate process."""
+"""Provides a node of each fork of Base in a separate process."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tests of Cobalt's token functions over JSON-RPC: scheduled multipliers, seizures."""
+"""Tests Cobalt's token functions over JSON-RPC: scheduled multipliers, seizures."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of gas estimates of native tokens: SSTORE needs more than 2300 gas left (EIP-2200)."""
+"""Tests gas estimates of native tokens: SSTORE needs more than 2300 gas left (EIP-2200)."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.rpc.base.chain import STABLECOIN, Base, call_data
 
 @pytest.fixture
 def transfer(base: Base) -> dict[str, Any]:
-    """Provides a transfer of 0: its last write changes nothing and costs below the reserve."""
+    """Provides a transfer of 0. Its last write changes nothing and costs less than the reserve."""
     data = call_data("transfer(address,uint256)", base.user, 0)
     return {"from": base.owner, "to": base.token(STABLECOIN), "input": hex_bytes(data)}
 

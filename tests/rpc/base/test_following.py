@@ -1,4 +1,4 @@
-"""Tests of nodes that follow and fork a chain of Base by name."""
+"""Tests nodes that follow and fork a chain of Base by name."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -38,7 +38,7 @@ EVENTS = [topic_of("Transfer(address,address,uint256)"), topic_of("Memo(address,
 
 @pytest.fixture(params=TIMES)
 def upstream(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
-    """Provides a chain of a fork of Base; before Denim it has slices."""
+    """Provides a chain of a fork of Base. Before Denim, the chain has slices."""
     fork = request.param
     node = dev_node(accounts=3, op_fork=fork, chain_id=BASE_CHAIN_ID, timestamp=TIMES[fork])
     if not node.chain.has_base_time:
@@ -56,7 +56,7 @@ def chain(upstream: ServerThread) -> Iterator[Base]:
 
 @pytest.fixture
 def token(chain: Base, upstream: ServerThread) -> str:
-    """Provides a stablecoin of which the user has some, in a canonical block."""
+    """Provides a stablecoin in a canonical block. The user has some of it."""
     made = chain.token(STABLECOIN)
     chain.send(chain.owner, made, "mint(address,uint256)", chain.user, FOUND)
     policy = chain.policy(BLOCKLIST, chain.dave)
@@ -68,7 +68,7 @@ def token(chain: Base, upstream: ServerThread) -> str:
 
 
 def followed(upstream: ServerThread, *options: str) -> Node:
-    """Returns a node as ``fastevm node`` makes it, with the feed if the chain has slices."""
+    """Returns a node like ``fastevm node`` would make it, with the feed if the chain has slices."""
     url = upstream.url()
     node: Node = upstream.server.node
     if not node.chain.has_base_time:
@@ -141,7 +141,7 @@ def test_calls_on_pending_run_in_a_forecast_of_the_next_block(upstream: ServerTh
             return None if pending is None else pending.header.parent_hash
 
         def forecast_is_used() -> bool:
-            """Returns False if the node moved to another head or fell behind."""
+            """Returns False if the node has moved to another head or fallen behind."""
             before = parent()
             later = here.call("eth_call", call, "pending")
             if before is None or parent() != before:

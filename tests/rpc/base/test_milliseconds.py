@@ -1,4 +1,4 @@
-"""Tests of the milliseconds of blocks in JSON since Denim."""
+"""Tests the milliseconds of blocks in JSON since Denim."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -33,7 +33,7 @@ async def client(node: Node) -> AsyncIterator[SocketClient]:
 
 
 async def sent(client: SocketClient, node: Node, fork: str, salt: int = 1) -> str:
-    """Returns the creation of a token, whose receipt has logs."""
+    """Sends a transaction that creates a token and emits logs. Returns the transaction's hash."""
     base = Base.__new__(Base)
     base.fork, base.owner = fork, hex_bytes(node.accounts[0].address)
     data = hex_bytes(base.creation(STABLECOIN, salt.to_bytes(32, "big")))
@@ -42,7 +42,7 @@ async def sent(client: SocketClient, node: Node, fork: str, salt: int = 1) -> st
 
 
 def millis(found: list[Any], name: str) -> set[Any]:
-    """Returns the values of a member in objects, or None for objects that lack it."""
+    """Returns the values of a member in objects, with None for objects without the member."""
     assert found
     return {item.get(name) for item in found}
 

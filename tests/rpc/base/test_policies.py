@@ -1,4 +1,4 @@
-"""Tests of the policy registry of Base over JSON-RPC, alone and with a token."""
+"""Tests the policy registry of Base over JSON-RPC, alone and with a token."""
 
 from tests.rpc.base.chain import (
     ALLOWLIST,

@@ -1,4 +1,4 @@
-"""Tests of assets and stablecoins of Base over JSON-RPC in each fork (the chain's smoke tests)."""
+"""Tests assets and stablecoins of Base over JSON-RPC in each fork (Base's smoke tests)."""
 
 import secrets
 

@@ -1,4 +1,4 @@
-"""A small chain for tests: one funded account, and blocks built on any parent."""
+"""A small chain for tests with one funded account. Blocks can be built on any parent."""
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
@@ -33,7 +33,7 @@ def config(fork="Osaka", chain_id=1):
 
 
 def new_chain(fork="Osaka", alloc=None, limits=None, **members):
-    """Returns a chain that has one set of rules and only its genesis block."""
+    """Returns a chain with one set of rules and only its genesis block."""
     accounts = {SENDER.hex(): {"balance": hex(100 * ETHER)}}
     contracts = REQUEST_CONTRACTS + (BUILDER_CONTRACTS if "Amsterdam" in fork else ())
     accounts |= {address: {"code": "0x" + STOP.hex()} for address in contracts}
@@ -48,7 +48,7 @@ def payment(nonce, value=1, to=RECIPIENT, gas_price=2 * 10**9, key=KEY, **fields
 
 
 def build(chain, parent=None, transactions=(), ommers=(), withdrawals=(), **changes):
-    """Builds a child of ``parent`` (default: the head). Returns it with its result."""
+    """Builds a child of ``parent`` (default: the head). Returns the block and its result."""
     parent = parent or chain.head
     timestamp = changes.pop("timestamp", parent.header.timestamp + 12)
     schedule = chain.schedule_for_child(parent, timestamp)
@@ -70,7 +70,7 @@ def build(chain, parent=None, transactions=(), ommers=(), withdrawals=(), **chan
 
 
 def grow(chain, count=1, **changes):
-    """Adds ``count`` blocks to the head. Returns the last one."""
+    """Adds ``count`` blocks to the head. Returns the last block."""
     for _ in range(count):
         chain.add(build(chain, **changes)[0])
     return chain.head

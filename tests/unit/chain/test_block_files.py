@@ -1,4 +1,4 @@
-"""Files of blocks in all formats, and the errors of broken files."""
+"""Tests files of blocks in all formats, and the errors of broken files."""
 
 import gzip
 import re

@@ -1,4 +1,4 @@
-"""Tests of the DAO fork's balance moves."""
+"""Tests the balance moves of the DAO fork."""
 
 from fastevm.chain.dao_fork import DRAINED_ACCOUNTS, REFUND_CONTRACT, apply_dao_fork
 from fastevm.core.state.layer import Layer

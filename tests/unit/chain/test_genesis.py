@@ -1,4 +1,4 @@
-"""Tests of genesis files: valid and optional members, and errors that name an invalid member."""
+"""Tests genesis files: valid and optional members, and errors that name an invalid member."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tests of state changes at the first block of a fork that no transaction makes."""
+"""Tests state changes at the first block of a fork that no transaction makes."""
 
 import pytest
 

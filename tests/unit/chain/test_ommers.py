@@ -1,4 +1,4 @@
-"""Tests of valid and invalid uncles, and of their rewards."""
+"""Tests valid and invalid uncles, and their rewards."""
 
 import pytest
 
@@ -13,7 +13,6 @@ UNCLE_MINER = b"\x44" * 20
 
 
 def uncle_of(chain, parent, name=b"u"):
-    """members of the environment that only some forks have"""
     return build(chain, parent=parent, extra_data=name, coinbase=UNCLE_MINER)[0].header
 
 

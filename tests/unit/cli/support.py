@@ -1,4 +1,4 @@
-"""Inputs of the state-transition tool, and its outputs as values."""
+"""Makes inputs of the state-transition tool, and reads its outputs as values."""
 
 import io
 import json
@@ -28,7 +28,7 @@ LATER["cancun"] = LATER["shanghai"] | {
 
 
 def env_of(fork: str, **changes: Any) -> dict[str, Any]:
-    """Returns the environment of a fork; None removes a member."""
+    """Returns the environment of a fork. A change of None removes the member."""
     common = {
         "currentCoinbase": COINBASE,
         "currentGasLimit": "0x1c9c380",
@@ -53,7 +53,7 @@ def transaction(**changes: Any) -> dict[str, Any]:
 
 
 def alloc(code: str = "0x") -> dict[str, Any]:
-    """Returns a rich sender, and TARGET with this code."""
+    """Returns a rich sender, and TARGET with ``code``."""
     return {
         SENDER: {"balance": "0xde0b6b3a7640000"},
         TARGET: {"balance": "0x0", "code": code, "storage": {"0x1": "0x2"}},
@@ -67,7 +67,7 @@ def run(
     *options: str,
     fork: str = "london",
 ) -> tuple[int, dict[str, Any]]:
-    """Runs the tool with input on standard input. Returns exit code and output."""
+    """Runs the tool with its input on standard input. Returns exit code and output."""
     streams = ["--input.alloc=stdin", "--input.env=stdin", "--input.txs=stdin"]
     streams += ["--output.alloc=stdout", "--output.result=stdout", "--output.body=stdout"]
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(inputs)))

@@ -1,4 +1,4 @@
-"""Completion: candidates for the word under the cursor, and the scripts of the shells."""
+"""Tests completion: candidates for the word under the cursor, and the scripts of the shells."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""``fastevm debug``: source lines of transactions and calls of a node."""
+"""Tests ``fastevm debug``: source lines of a node's transactions and calls."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,10 @@ OUTER_CODE = "5f5f5f5f5f" + "73" + "c1" * 20 + "5af1" + "50" + "5f5ffd" + "00" *
 
 
 def write(folder: Path, name: str, code: str, lines: list[str], at: list[int]) -> None:
-    """An artifact of Foundry. ``at``: the line of each instruction, from 1; -1: none."""
+    """Writes an artifact of Foundry.
+
+    ``at``: the line of each instruction, from 1, or -1 for none.
+    """
     (folder / "src").mkdir(exist_ok=True)
     (folder / f"src/{name}.sol").write_text("".join(f"{line}\n" for line in lines))
     starts = [sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))]

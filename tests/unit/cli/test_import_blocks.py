@@ -1,4 +1,4 @@
-"""``fastevm import``: blocks of a file on a chain in memory or in a directory."""
+"""Tests ``fastevm import``: blocks of a file on a chain in memory or in a directory."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from fastevm.node.node import Mining
 
 
 class Files(NamedTuple):
-    """A genesis file, a file with three blocks on it, and the hash of the last block."""
+    """A genesis file, a file with three blocks, and the hash of the last block."""
 
     genesis: str
     blocks: Path

@@ -1,4 +1,4 @@
-"""Tests that a command names the extra that is not installed."""
+"""Tests that a command names the missing extra."""
 
 import builtins
 import sys

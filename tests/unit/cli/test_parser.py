@@ -1,4 +1,4 @@
-"""Tests of misspelt words on the command line."""
+"""Tests misspelt words on the command line."""
 
 import pytest
 

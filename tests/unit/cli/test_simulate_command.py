@@ -1,4 +1,4 @@
-"""Tests ``fastevm simulate`` on a chain in files, and on the capsule that it saved."""
+"""Tests ``fastevm simulate`` on a chain in files, and on a saved capsule."""
 
 import argparse
 import io

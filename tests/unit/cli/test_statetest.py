@@ -1,4 +1,4 @@
-"""Tests of the result and the trace lines of ``fastevm statetest``."""
+"""Tests the result and the trace lines of ``fastevm statetest``."""
 
 import io
 import json

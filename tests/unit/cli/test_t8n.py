@@ -1,4 +1,4 @@
-"""Tests of the input, the output and the exit codes of ``fastevm t8n``."""
+"""Tests the input, the output and the exit codes of ``fastevm t8n``."""
 
 import json
 import re

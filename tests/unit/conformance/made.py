@@ -1,4 +1,4 @@
-"""State tests in the official format, made for single rules."""
+"""Makes state tests in the official format for single rules."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def account(**fields: Any) -> dict[str, Any]:
 def state_test(
     fork: str, pre: dict[bytes, dict[str, Any]], post: dict[bytes, dict[str, Any]], **changes: Any
 ) -> dict[str, Any]:
-    """Returns a test with one entry whose expected root is that of ``post``."""
+    """Returns a test with one entry. The expected root is the root of ``post``."""
     accounts = {
         hexed(address): {
             "balance": hexed(fields["balance"]),

@@ -1,4 +1,4 @@
-"""The command line of the official tests: its output and exit codes."""
+"""Tests the command line of the official tests: output and exit codes."""
 
 import io
 import json

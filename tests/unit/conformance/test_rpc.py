@@ -1,4 +1,4 @@
-"""The runner of recorded requests: equal answers, reports and exit codes."""
+"""Tests the runner of recorded requests: equal answers, reports and exit codes."""
 
 import argparse
 import io
@@ -25,7 +25,7 @@ Reply = Callable[[Any], Any]
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Reply], str]]:
-    """Return a function that serves a reply function and returns the address."""
+    """Provides a function that serves a reply function and returns the address."""
     servers = []
 
     def start(reply: Reply) -> str:

@@ -1,4 +1,4 @@
-"""Tests of the selection and counting of cases, and of cases that crash a worker process."""
+"""Tests selection and counting of cases, and cases that crash a worker process."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The sources of test files, and errors for truncated archives."""
+"""Tests the sources of test files, and errors for truncated archives."""
 
 import gzip
 import io

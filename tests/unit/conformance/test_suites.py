@@ -1,4 +1,4 @@
-"""Tests that each small suite passes correct cases and finds wrong ones."""
+"""Tests that each small suite passes correct cases and finds wrong cases."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -180,7 +180,7 @@ def test_precompiles_are_compared_by_output_price_and_failure() -> None:
 
 
 def frame(**changes: Any) -> dict[str, Any]:
-    """Returns a frame that stores a value, writes no log and has 100,000 gas."""
+    """Returns a frame that stores a value, emits no log and has 100,000 gas."""
     target = "0x" + "11" * 20
     code = "0x6001600055"
     account = {"balance": "0x05", "nonce": "0x00", "code": code, "storage": {}}

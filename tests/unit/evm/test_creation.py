@@ -1,4 +1,4 @@
-"""``EVM.create``, and transient storage that messages keep."""
+"""Tests ``EVM.create``, and transient storage that messages keep."""
 
 import copy
 import pickle

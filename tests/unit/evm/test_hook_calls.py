@@ -1,4 +1,4 @@
-"""Tests of hooks that an execution calls, and of the console of contracts."""
+"""Tests hooks that an execution calls, and the console of contracts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests of the class EVM: calls without effects, transactions, snapshots, and clear errors."""
+"""Tests the class EVM: calls without effects, transactions, snapshots, and clear errors."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Tests that wrong arguments raise errors that name them. Iterators are read once."""
+"""Tests that wrong arguments raise errors that name the argument. Iterators are read once."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

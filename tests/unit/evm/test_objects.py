@@ -1,4 +1,4 @@
-"""Tests of Python features of machines, states and results: copies, pickles, reprs, help."""
+"""Tests Python features of machines, states and results: copies, pickles, reprs, help."""
 
 import copy
 import inspect
@@ -314,7 +314,7 @@ def test_help_shows_how_a_machine_is_made() -> None:
 
 
 def interrupted_soon(run: Callable[[], Any], seconds: float = 0.1) -> float:
-    """Returns the seconds from the signal to its exception."""
+    """Interrupts a run with a signal. Returns the seconds until the exception."""
     timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     started = time.monotonic()

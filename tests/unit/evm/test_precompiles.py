@@ -1,4 +1,4 @@
-"""Tests of precompiles in Python: results of calls, and access to the state."""
+"""Tests precompiles in Python: results of calls, and access to the state."""
 
 import copy
 

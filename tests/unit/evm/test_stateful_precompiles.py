@@ -1,4 +1,4 @@
-"""Tests of precompiles in Python that read and write the journaled state."""
+"""Tests precompiles in Python that read and write the journaled state."""
 
 import pickle
 from typing import Any
@@ -14,7 +14,7 @@ CALLER = b"\xaa" * 20
 
 
 def calling(op: str, ending: str = "5f5260205ff3") -> bytes:
-    """Returns code that calls the precompile and returns the success flag, or ends otherwise."""
+    """Returns code that calls the precompile and returns the success flag, or runs ``ending``."""
     value = "6003" if op in ("f1", "f2") else ""
     return bytes.fromhex(f"5f5f5f5f{value}73{TARGET.hex()}5a{op}" + ending)
 
@@ -124,7 +124,7 @@ def test_the_message_is_known(op: str, value: int, caller: bytes) -> None:
 
 
 def test_charged_access_costs_what_opcodes_cost() -> None:
-    """Compares with bytecode that makes the same reads, writes and logs in the same order."""
+    """Compares with bytecode that makes equal reads, writes and logs in the same order."""
 
     def body(call: PrecompileCall) -> None:
         call.load(1)
@@ -208,7 +208,7 @@ def test_bad_values_change_nothing() -> None:
 
 
 def test_code_that_runs_may_be_replaced() -> None:
-    """The frame continues with its old code; the next call runs the new one."""
+    """The frame continues with the old code. The next call runs the new code."""
 
     def replaces(call: PrecompileCall) -> None:
         for size in range(1, 50):

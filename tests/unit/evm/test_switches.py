@@ -1,4 +1,4 @@
-"""Tests of validity rules that a machine can skip."""
+"""Tests the validity rules that a machine can skip."""
 
 import copy
 import pickle

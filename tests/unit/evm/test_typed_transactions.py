@@ -1,4 +1,4 @@
-"""Tests that `EVM.transact` derives the type from fields, and uses the EVM's chain id."""
+"""Tests that `EVM.transact` derives the type from the fields, and uses the EVM's chain id."""
 
 from typing import Any
 

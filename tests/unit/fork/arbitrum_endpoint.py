@@ -1,4 +1,4 @@
-"""An endpoint of Arbitrum One at the block of a recorded header."""
+"""A fake endpoint of Arbitrum One at the block of a recorded header."""
 
 from __future__ import annotations
 

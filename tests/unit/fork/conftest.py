@@ -20,7 +20,7 @@ def endpoint() -> Iterator[FakeEndpoint]:
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Gives each test a separate cache folder, not the user's."""
+    """Gives each test a separate cache folder instead of the user's folder."""
     folder = tmp_path / "fork-cache"
     monkeypatch.setenv("FASTEVM_FORK_CACHE", str(folder))
     return folder

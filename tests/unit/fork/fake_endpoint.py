@@ -1,4 +1,4 @@
-"""An HTTP endpoint whose state, capabilities and faults a test chooses."""
+"""A fake HTTP endpoint. Tests choose its state, capabilities and faults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RpcError(Exception):
 
 @dataclass
 class HttpFault:
-    """Replaces an answer by a status with a body, or (status 0) by a closed connection."""
+    """Replaces an answer by a status with a body. With status 0, closes the connection instead."""
 
     status: int
     body: bytes = b""
@@ -52,9 +52,10 @@ def block(number: int, branch: int = 0) -> dict[str, Any]:
 class FakeEndpoint:
     """A node with one state for all blocks. ``bodies`` has every request.
 
-    ``methods``: further methods by name; ``refused``: names that are not served. ``faults`` replace
-    the first answers, one per request. ``batch_limit``: larger batches are refused. ``by_number``:
-    accepts block numbers only. ``tamper`` may change an answer before it is sent.
+    ``methods``: further methods by name. ``refused``: names of methods that are not served.
+    ``faults`` replace the first answers, one per request. ``batch_limit``: larger batches are
+    rejected. ``by_number``: accepts block numbers only. ``tamper`` may change an answer before it
+    is sent.
     """
 
     def __init__(self) -> None:
@@ -214,7 +215,7 @@ class FakeEndpoint:
 
 
 class Ways:
-    """Methods beyond the standard ones, for ``FakeEndpoint.methods``.
+    """Methods beyond the standard, for ``FakeEndpoint.methods``.
 
     ``touched``: the accounts and slots that every call accesses. ``wrong``: added to the values
     that these methods return.

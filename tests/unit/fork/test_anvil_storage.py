@@ -1,4 +1,4 @@
-"""Tests that anvil's cached values are used if they belong to the same block."""
+"""Tests that anvil's cached values are used if they belong to the block of the fork."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Open = Callable[..., RemoteSource]
 
 
 def content(**environment: Any) -> dict[str, Any]:
-    """Returns a file as anvil 1.7.1 writes it."""
+    """Returns the content of a file that anvil 1.7.1 would write."""
     return {
         "meta": {
             "block_env": {

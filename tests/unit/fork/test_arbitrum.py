@@ -1,4 +1,4 @@
-"""Tests of forks of Arbitrum: rules by the version in the header, L1 numbers, precompiles."""
+"""Tests forks of Arbitrum: rules by the version in the header, L1 numbers, precompiles."""
 
 from __future__ import annotations
 

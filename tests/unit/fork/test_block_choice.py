@@ -1,4 +1,4 @@
-"""Tests of the block of a fork in every form that users write."""
+"""Tests the block of a fork in every form that users write."""
 
 import pytest
 

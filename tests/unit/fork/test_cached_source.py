@@ -1,4 +1,4 @@
-"""Tests that cached values are not requested again. Offline errors name missing values."""
+"""Tests that cached values are not requested again, and offline errors name missing values."""
 
 from collections.abc import Callable
 from pathlib import Path

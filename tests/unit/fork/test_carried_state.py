@@ -1,4 +1,4 @@
-"""Tests of a fork that moves to another block: kept values, and values that are fetched again."""
+"""Tests a fork that moves to another block: kept values, and values that are fetched again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READS = ("eth_getStorageAt", "eth_getBalance", "eth_getTransactionCount", "eth_g
 
 
 class Chain:
-    """Serves the states of blocks 5 to 8, with real roots and proofs."""
+    """Serves the states of blocks 5 to 8 with real roots and proofs."""
 
     def __init__(self, endpoint: FakeEndpoint) -> None:
         self.endpoint, self.layers = endpoint, {}

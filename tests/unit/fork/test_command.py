@@ -1,4 +1,4 @@
-"""``fastevm fork cache``."""
+"""Tests ``fastevm fork cache``."""
 
 import json
 from pathlib import Path

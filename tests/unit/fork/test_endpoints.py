@@ -1,4 +1,4 @@
-"""Tests of requests: batches, limits, retries, several URLs, and invalid answers."""
+"""Tests requests: batches, limits, retries, several URLs, and invalid answers."""
 
 import os
 import threading
@@ -181,7 +181,7 @@ def test_without_a_limit_calls_are_not_held_back(asking: Make) -> None:
 def test_a_batch_above_the_quota_is_split_at_once(
     endpoint: FakeEndpoint, asking: Make, as_status: bool
 ) -> None:
-    """The whole batch would never succeed: the endpoint refuses bodies of more than 16 calls."""
+    """The whole batch would never succeed, because the endpoint rejects more than 16 calls."""
     real, sizes = endpoint.answer, []
 
     def metered(asked: Any) -> Any:
@@ -379,7 +379,7 @@ def test_a_forked_process_uses_connections_of_its_own(endpoint: FakeEndpoint, as
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/v2/SECRETKEY0123456789", "http://no.invalid"])
 def test_an_address_where_nobody_listens_fails_at_once(asking: Make, url: str) -> None:
-    """No second attempt: its pause would be a minute here."""
+    """A second attempt would come after a pause of a minute."""
     with pytest.raises(ForkError, match=r"127\.0\.0\.1:1|no\.invalid") as caught:
         asking(url, backoff=60.0).ask([CHAIN_ID])
     assert "SECRET" not in str(caught.value)

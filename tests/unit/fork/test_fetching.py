@@ -19,7 +19,7 @@ Open = Callable[..., RemoteSource]
 
 @pytest.fixture
 def ways(endpoint: FakeEndpoint) -> Ways:
-    """Two contracts with 100 slots each. A call accesses ten slots of both."""
+    """Provides two contracts with 100 slots each. A call accesses ten slots of both."""
     for address in (TOKEN, POOL):
         endpoint.accounts[address] = RemoteAccount(3, 1, bytes([0x60]) * 3000)
         endpoint.slots.update({((address, slot), slot * 7 + 1) for slot in range(100)})

@@ -54,7 +54,7 @@ def endpoint(token: Tokens) -> Iterator[FakeEndpoint]:
 
 
 def trips(endpoint: FakeEndpoint, token: Tokens, data: bytes, sender: bytes = ALICE) -> int:
-    """Returns a call's round trips on a new fork. Its result must be that of the whole state."""
+    """Returns a call's round trips on a new fork. Asserts that the result is right."""
     evm = EVM.fork(endpoint.url, cache=False, hardfork="denim")
     endpoint.forget()
     found = evm.call(token.token, data, sender=sender)

@@ -1,4 +1,4 @@
-"""Tests of reads during which the endpoint mines its next block."""
+"""Tests reads during which the endpoint mines a block."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ WANTED = Wanted({ALICE}, {(TOKEN, 1)})
 
 
 class Mining:
-    """anvil, which mines a block before the first read and reports it three requests later."""
+    """Acts like anvil: mines a block before the first read and reports it three requests later."""
 
     def __init__(self, fake: FakeEndpoint, *, mines: bool) -> None:
         self.fake, self.mines, self.asked = fake, mines, 0
@@ -85,7 +85,7 @@ def test_a_node_that_makes_no_block_is_asked_twice_more(
 def test_a_head_that_changes_during_the_check_is_noticed(
     endpoint: FakeEndpoint, source_of: Open
 ) -> None:
-    """anvil then checks on the old block's state, which lacks the next block's hash."""
+    """anvil then checks on the old block's state, which does not have the next block's hash."""
     mining = Mining(endpoint, mines=True)
 
     def hash_in_old_state(call: Any, at: str, overrides: Any, block: Any) -> str:

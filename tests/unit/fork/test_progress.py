@@ -1,4 +1,4 @@
-"""Tests that the bar is shown only on a terminal, after a second."""
+"""Tests that the progress bar is shown only on a terminal, after a second."""
 
 import io
 import sys

@@ -33,7 +33,7 @@ def fault(rng: random.Random) -> HttpFault:
 
 
 def tampered(rng: random.Random, answer: Any) -> Any:
-    """Returns a batch without some of its answers, or with temporary errors."""
+    """Returns a batch with missing answers or with temporary errors."""
     if not isinstance(answer, list) or rng.random() < 0.6:
         return answer
     error = {"code": 429, "message": "slow down: too many requests"}

@@ -1,4 +1,4 @@
-"""Tests that the rate limit of an endpoint is learned from its refusals."""
+"""Tests that a fork learns the rate limit of an endpoint from its rejections."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ RATE = 100.0
 
 
 class Clock:
-    """A clock that only the test advances."""
+    """A clock. Only the test advances it."""
 
     now = 1_000.0
 
@@ -37,7 +37,7 @@ def test_nothing_is_delayed_before_a_refusal(clock: Clock) -> None:
 
 
 def test_after_a_refusal_units_left_over_are_spent_first(clock: Clock) -> None:
-    """Refused requests cost nothing: 40 of 100 units were used."""
+    """Rejected requests cost nothing, so 40 of 100 units were used."""
     bucket = TokenBucket(RATE)
     bucket.answered(40, clock.now)
     limited(bucket, clock)

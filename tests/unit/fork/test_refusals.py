@@ -1,4 +1,4 @@
-"""Tests of the classification of endpoints' errors by their texts."""
+"""Tests how endpoints' errors are classified by their texts."""
 
 import pytest
 

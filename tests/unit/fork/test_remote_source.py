@@ -1,4 +1,4 @@
-"""Tests of a remote source: block, values and errors."""
+"""Tests a remote source: block, values and errors."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests of the rules of a remote chain."""
+"""Tests the rules of a remote chain."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Tests that chains of the ZK Stack are refused with an explanation."""
+"""Tests that chains of the ZK Stack are rejected with an explanation."""
 
 from collections.abc import Callable
 from pathlib import Path

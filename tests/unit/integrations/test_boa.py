@@ -1,4 +1,4 @@
-"""Tests of titanoboa on fastevm, if installed (`make ecosystem`)."""
+"""Tests titanoboa on fastevm, if titanoboa is installed (`make ecosystem`)."""
 
 from io import StringIO
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests of cheat codes called from Python and from contracts."""
+"""Tests cheat codes called from Python and from contracts."""
 
 import pytest
 

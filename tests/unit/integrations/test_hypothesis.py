@@ -1,4 +1,4 @@
-"""Tests of stateful property tests: seeded bugs, isolation, reproduction files."""
+"""Tests stateful property tests: seeded bugs, isolation, reproduction files."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ CODE = "0x5f54600101805f555f5260205ff3"  # adds one to slot 0 and returns it
 
 
 def fails(machine: type[Any], **changes: Any) -> None:
-    """Runs a state machine that must fail."""
+    """Runs a state machine. Asserts that it fails."""
     chosen: dict[str, Any] = {
         "max_examples": 30, "deadline": None, "database": None, "derandomize": True,
         "suppress_health_check": list(HealthCheck), "phases": (*SEARCH, Phase.shrink),
@@ -46,7 +46,7 @@ def test_contracts_are_those_of_their_sources() -> None:
 
 
 class Counting(EvmStateMachine):
-    """A counter, and a machine whose block and accounts change."""
+    """A state machine with a counter. It changes its block and accounts."""
 
     counter: ClassVar[Contract]
     deployments: ClassVar[int] = 0

@@ -1,4 +1,4 @@
-"""Tests that an in-process node answers like a remote one, and ends when it is freed."""
+"""Tests that an in-process node answers like a remote node, and ends when it is freed."""
 
 import gc
 import json

@@ -1,4 +1,4 @@
-"""Tests of the pytest plugin in separate sessions: fixtures, isolation, gas report."""
+"""Tests the pytest plugin in separate sessions: fixtures, isolation, gas report."""
 
 import json
 import re
@@ -21,14 +21,14 @@ COUNTER = "5f54600101805f555f5260205ff3"  # adds one to slot 0 and returns it
 
 @pytest.fixture
 def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Returns a folder for test files. Sessions run in a separate process."""
+    """Provides a folder for test files. Sessions run in a separate process."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function")
     return pytester
 
 
 def run(session: pytest.Pytester, *options: str) -> pytest.RunResult:
-    """Runs a session with the plugin, loaded by its entry point or by name."""
+    """Runs a session with the plugin, loaded through its entry point or by name."""
     loaded = "fastevm" in session.run(sys.executable, "-m", "pytest", "--help").stdout.str()
     by_name = () if loaded else ("-p", "fastevm.integrations.pytest_plugin")
     return session.runpytest_subprocess(*by_name, *options, timeout=MAX_WAIT)

@@ -1,4 +1,4 @@
-"""Tests of web3.py on a node inside the process: blocking, asynchronous, subscriptions, batches."""
+"""Tests web3.py on a node in the process: blocking, asynchronous, subscriptions, batches."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,4 @@
-"""Tests of development chains of Base: genesis, native tokens, blocks every 200 ms."""
+"""Tests development chains of Base: genesis, native tokens, blocks every 200 ms."""
 
 from pathlib import Path
 from typing import Any
@@ -36,14 +36,14 @@ GAS = 1_000_000
 
 
 def send(node: Node, nonce: int, to: bytes, data: bytes) -> Receipt:
-    """Returns the receipt of a call by the first account, in a separate block."""
+    """Calls a contract from the first account in a separate block. Returns the receipt."""
     payment(node, nonce=nonce, to=to, value=0, gas_limit=GAS, data=data)
     (block,) = node.mine()
     return node.chain.receipts_of(block.hash)[-1]
 
 
 def create_token(node: Node) -> bytes:
-    """Creates a stablecoin whose first account may mint. Returns its address."""
+    """Creates a stablecoin that the first account may mint. Returns its address."""
     owner = node.accounts[0].address
     grant = call_data("grantRole(bytes32,address)", keccak256(b"MINT_ROLE"), owner)
     data = create_data(1, stablecoin_params(admin=owner), [grant])

@@ -1,4 +1,4 @@
-"""Tests that removed and replaced blocks lose their transactions, and that pooled ones stay."""
+"""Tests that removed and replaced blocks lose their transactions, and pooled ones stay."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def payment(node: Node, nonce: int, value: int = 1) -> Transaction:
 
 @pytest.fixture
 def node() -> Node:
-    """A node with three blocks of one payment each, and a pooled payment."""
+    """Provides a node with three one-payment blocks and a pooled payment."""
     made = dev_node(accounts=1, mining=Mining.MANUAL)
     for nonce in range(3):
         made.submit(payment(made, nonce).raw)

@@ -1,4 +1,4 @@
-"""Tests that development accounts are those that wallets derive from the same words."""
+"""Tests that development accounts are those that wallets derive from the same mnemonic."""
 
 import pytest
 from eth_account import Account

@@ -1,4 +1,4 @@
-"""Tests of changes to a development chain that keep pre-confirmations valid."""
+"""Tests changes to a development chain that keep pre-confirmations valid."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Tests of unsigned transactions: executed, stored, and refused from other senders."""
+"""Tests unsigned transactions: executed, stored, and rejected from other senders."""
 
 from pathlib import Path
 

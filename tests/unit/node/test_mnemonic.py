@@ -1,4 +1,4 @@
-"""Tests of mnemonics: the word list, the checksum and random mnemonics."""
+"""Tests mnemonics: the word list, the checksum and random mnemonics."""
 
 import hashlib
 

@@ -21,7 +21,7 @@ CHANGES: dict[str, Callable[[Node], object]] = {
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collects the attempts of the blocks that a producer opened itself."""
+    """Collects the attempts of blocks that were opened because none was prepared."""
     attempts: list[int] = []
     usual = block_producer.open_child_block
 
@@ -43,7 +43,7 @@ def payment(node: Node, nonce: int = 0) -> bytes:
 
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch) -> tuple[Node, Node]:
-    """Two equal nodes with a fixed clock."""
+    """Provides two equal nodes with a fixed clock."""
     now = float(int(time.time()))
     monkeypatch.setattr(time, "time", lambda: now)
     made = [dev_node(accounts=1, mining=Mining.INSTANT, timestamp=int(now) - 9) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Tests that slices of a development node become blocks, and that refusals change nothing."""
+"""Tests that slices of a development node become blocks, and that rejections change nothing."""
 
 import time
 from collections.abc import Callable, Iterator

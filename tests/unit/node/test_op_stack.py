@@ -1,4 +1,4 @@
-"""Tests of development chains of the OP stack: genesis, predeploys, and recovery after a kill."""
+"""Tests development chains of the OP stack: genesis, predeploys, and recovery after a kill."""
 
 from pathlib import Path
 

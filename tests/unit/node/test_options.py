@@ -1,4 +1,4 @@
-"""Tests of the command-line options of a node's chain."""
+"""Tests the command-line options of a node's chain."""
 
 import argparse
 

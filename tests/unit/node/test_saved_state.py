@@ -25,7 +25,10 @@ def fresh() -> Node:
 
 @pytest.fixture(scope="module")
 def used() -> Node:
-    """A chain of four blocks: a creation with a log, an impersonated sender, an amended account."""
+    """Returns a chain of four blocks.
+
+    It has a creation with a log, an impersonated sender, and an amended account.
+    """
     node = fresh()
     assert node.development is not None
     key = node.accounts[0].private_key

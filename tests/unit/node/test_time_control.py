@@ -1,4 +1,4 @@
-"""Tests of time on a development chain: offsets, intervals, set times, timestamps."""
+"""Tests time on a development chain: offsets, intervals, set times, timestamps."""
 
 import time
 
@@ -14,7 +14,7 @@ def node() -> Node:
 
 
 def stamp(node: Node, **options: int) -> int:
-    """Returns the timestamp of the next block, in seconds after the system's clock."""
+    """Returns how many seconds the next block's timestamp is after the system's clock."""
     return node.development.mine(**options)[-1].header.timestamp - int(time.time())
 
 

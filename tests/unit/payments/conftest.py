@@ -1,4 +1,4 @@
-"""Both stores for the tests of the store."""
+"""Provides both stores for the tests of the store."""
 
 from tests.payments.stores import postgres, pytest_generate_tests, store_url
 

@@ -1,4 +1,4 @@
-"""Validation of numbers: token units and decimal amounts, without loss of digits."""
+"""Tests validation of numbers: token units and decimal amounts, without loss of digits."""
 
 from decimal import Decimal
 from typing import Any

@@ -1,4 +1,4 @@
-"""Arguments of wrong types: every public class and function refuses them with its own errors."""
+"""Tests that every public class and function rejects arguments of wrong types."""
 
 import asyncio
 import inspect
@@ -66,7 +66,7 @@ class Alone(NodeClient):
 
 
 class Values:
-    """A valid value for each required parameter, by name or by type."""
+    """Valid values for each required parameter, by name or by type."""
 
     def __init__(self) -> None:
         self.node = Alone("http://127.0.0.1:1")
@@ -133,19 +133,17 @@ class Values:
         }  # fmt: skip
 
     async def run(self, *_: Any) -> Any:
-        """Stands for an application or a handler."""
+        """Acts as an application or a handler."""
         return Reply(200)
 
     async def check(self, *_: Any) -> list[Any]:
-        """Stands for a function that checks orders."""
+        """Acts as a function that checks orders."""
         return []
 
     async def public_key(self) -> bytes:
-        """Stands for a key service."""
         raise OSError
 
     async def sign_digest(self, digest: bytes) -> bytes:
-        """Stands for a key service."""
         raise OSError
 
     def of(self, name: str, hint: Any) -> Any:
@@ -171,7 +169,7 @@ def values() -> Iterator[Values]:
 
 
 def is_checked(made: Any) -> bool:
-    """Whether a public name is a class that users construct, or a function."""
+    """Returns whether a public name is a function, or a class that users construct."""
     if not isinstance(made, type):
         return inspect.isfunction(made)
     result = issubclass(made, BaseException | Enum | tuple) or made.__name__ in RESULTS
@@ -207,7 +205,7 @@ def test_the_public_names_are_found() -> None:
 
 
 def parameters_of(function: Any) -> list[tuple[inspect.Parameter, Any]]:
-    """Returns the named parameters, each with its annotation."""
+    """Returns the named parameters of a function, each with its annotation."""
     hints = typing.get_type_hints(function)
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [
@@ -218,12 +216,12 @@ def parameters_of(function: Any) -> list[tuple[inspect.Parameter, Any]]:
 
 
 def needed_of(function: Any) -> list[tuple[str, Any, bool]]:
-    """Returns name, annotation and necessity of each parameter of a function."""
+    """Returns name and annotation of each parameter of a function, and whether it is required."""
     return [(item.name, hint, item.default is item.empty) for item, hint in parameters_of(function)]
 
 
 def fields_of(made: type) -> list[tuple[str, Any, bool]]:
-    """Returns name, annotation and necessity of each member of a constructor."""
+    """Returns name and annotation of each constructor parameter, and whether it is required."""
     hints = typing.get_type_hints(made)
     if issubclass(made, msgspec.Struct):
         return [
@@ -249,7 +247,7 @@ def call(values: Values, function: Callable[..., Any], arguments: dict[str, Any]
 def refuses_odd_values(
     function: Callable[..., Any], fields: list[tuple[str, Any, bool]], values: Values, where: str
 ) -> list[str]:
-    """Calls with odd values of each parameter; returns what went wrong."""
+    """Calls a function with odd values of each parameter. Returns the wrong reactions."""
     usual = {name: values.of(name, hint) for name, hint, needed in fields if needed}
     wrong, baseline = list[str](), ""
     if not fields:

@@ -1,4 +1,4 @@
-"""Authorizations: computed vectors, type hashes, domains, and invalid terms."""
+"""Tests authorizations: computed vectors, type hashes, domains, and invalid terms."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Call data and topics: selectors of the deployed tokens."""
+"""Tests call data and topics: selectors of the deployed tokens."""
 
 import pytest
 from eth_abi.abi import encode

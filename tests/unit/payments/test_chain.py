@@ -1,4 +1,4 @@
-"""The measured block time, from polls of the chain."""
+"""Tests the block time that polls of the chain measure."""
 
 from typing import cast
 
@@ -21,7 +21,7 @@ def chain() -> Chain:
 
 
 def looks(chain: Chain, block_seconds: float, seconds: float, *, start: float = 0.0) -> int:
-    """Polls as often as `Chain.pause` says for a while; returns the number of polls."""
+    """Polls at the intervals of `Chain.pause` for ``seconds``. Returns the number of polls."""
     now, count = start, 0
     while now < start + seconds:
         number = int(now // block_seconds)

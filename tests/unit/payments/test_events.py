@@ -1,4 +1,4 @@
-"""Grouping of logs into entries: which event belongs to which transfer."""
+"""Tests how logs are grouped into entries: which event belongs to which transfer."""
 
 from typing import Any
 

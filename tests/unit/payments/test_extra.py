@@ -1,4 +1,4 @@
-"""What a user sees without the extra ``payments``."""
+"""Tests what a user sees without the extra ``payments``."""
 
 import subprocess
 import sys

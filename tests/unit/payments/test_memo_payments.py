@@ -1,4 +1,4 @@
-"""What the transfers with an order's memo add up to, and how that differs from its value."""
+"""Tests the sum of transfers with an order's memo, and its difference from the order's value."""
 
 from collections.abc import Iterator
 
@@ -40,7 +40,7 @@ def ledger(store_url: str) -> Iterator[Store]:
 
 
 def pay(store: Store, at: int, amount: int, *, timestamp: int | None = 999, **changes: str) -> None:
-    """Adds a Transfer and its Memo to the ledger; log indices from ``at``."""
+    """Adds a Transfer and its Memo to the ledger. Log indices start at ``at``."""
     parties = {"sender": PAYER, "recipient": SHOP, **changes}
     transfer = log(at, Event.TRANSFER, amount=amount, **parties)
     memo = log(at + 1, Event.MEMO, caller=PAYER, memo=MEMO)

@@ -1,4 +1,4 @@
-"""Counters, gauges and histograms in the Prometheus text format."""
+"""Tests counters, gauges and histograms in the Prometheus text format."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Migration of older stores keeps all their data."""
+"""Tests that migration of older stores keeps all their data."""
 
 import sqlite3
 from pathlib import Path
@@ -57,7 +57,7 @@ CREATE TABLE checkpoints (scope TEXT NOT NULL, number BIGINT NOT NULL, block_has
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A file of schema version 1 with one paid order."""
+    """Provides a file of schema version 1 with one paid order."""
     path, chain = tmp_path / "payments.db", str(SEPOLIA.chain_id)
     shop = f"{chain}/{SEPOLIA.token}/{SHOP}"
     with sqlite3.connect(path) as connection:
@@ -115,7 +115,7 @@ def test_the_trail_of_a_migrated_store_only_grows_too(old: Path) -> None:
 
 
 def _without_memos(connection: sqlite3.Connection) -> None:
-    """Takes back what versions 6 and 7 added."""
+    """Removes what versions 6 and 7 added."""
     connection.execute("DROP TABLE key_checks")
     connection.execute("DROP INDEX logs_by_memo")
     connection.execute("ALTER TABLE logs DROP COLUMN timestamp")

@@ -1,4 +1,4 @@
-"""The JSON-RPC client: batches, refusals, and malformed answers."""
+"""Tests the JSON-RPC client: batches, errors, and malformed answers."""
 
 import json
 import socket
@@ -12,7 +12,7 @@ from fastevm.rpc_client.asynchronous import reason_of
 
 
 class Reported:
-    """A transport that answers with a function's result and records requests."""
+    """A transport that answers with a function's result and records the requests."""
 
     def __init__(self, answer: Callable[[Any], Any]) -> None:
         self.answer = answer

@@ -1,4 +1,4 @@
-"""The permit collector: one address for operator and recipient on every chain, and its call."""
+"""Tests the permit collector: one address for operator and recipient on every chain."""
 
 import pytest
 from eth_utils.crypto import keccak

@@ -1,4 +1,4 @@
-"""Fees and limits of a policy, and signing of transactions."""
+"""Tests fees and limits of a policy, and signing of transactions."""
 
 import pickle
 

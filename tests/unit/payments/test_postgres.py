@@ -1,4 +1,4 @@
-"""The audit trail of a PostgreSQL store: an altered table or guard is found when it is opened."""
+"""Tests that opening a PostgreSQL store finds an altered audit table or trigger."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""Which addresses are public, in every form that reaches another one."""
+"""Tests which addresses are public, in every form that embeds another address."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Which transfer pays an order: payer, nonce, recipient and amount must all be its own."""
+"""Tests which transfer pays an order: payer, nonce, recipient and amount must match."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Signatures: parsing, recovery, and hidden contents."""
+"""Tests signatures: parsing, recovery, and hidden contents."""
 
 import pickle
 from typing import Any

@@ -1,4 +1,4 @@
-"""Files that a caller names as a store: others' files stay as they are."""
+"""Tests files that a caller names as a store. Files of other programs stay unchanged."""
 
 import os
 import sqlite3

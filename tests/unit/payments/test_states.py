@@ -1,4 +1,4 @@
-"""The table of states: exactly the transitions that interface.md allows."""
+"""Tests that the table of states has exactly the transitions of interface.md."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The store: unique authorizations, audited transitions, transactions stored before sending."""
+"""Tests the store: unique authorizations, audited transitions, storage before sending."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def store(store_url: str) -> Iterator[Store]:
 
 @pytest.fixture
 def stored(store: Store) -> Store:
-    """A store with one order that is ready to be captured."""
+    """Stores one order that is ready to be captured."""
     store.add(order())
     store.change("order-1", Trigger.SIGN)
     store.change("order-1", Trigger.STORE, sealed=b"sealed")

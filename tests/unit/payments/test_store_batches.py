@@ -1,4 +1,4 @@
-"""Batch captures in the store: reservation, views by order, split cost."""
+"""Tests batch captures in the store: reservation, views by order, split cost."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,7 +23,7 @@ NAMES = ("order-0", "order-1", "order-2")
 
 @pytest.fixture
 def store(store_url: str) -> Iterator[Store]:
-    """Three stored orders."""
+    """Provides a store with three stored orders."""
     made = open_store(store_url)
     for number, name in enumerate(NAMES):
         made.add(order(name, bytes([number]) * 32))

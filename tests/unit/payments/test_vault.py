@@ -1,4 +1,4 @@
-"""The vault: encrypted values are bound to their context, and keys can be rotated."""
+"""Tests the vault: encrypted values are bound to their context, and keys can be rotated."""
 
 import base64
 

@@ -50,24 +50,24 @@ class Caller:
         self.dispatcher = Dispatcher(context, self.workers, metrics)
 
     async def send(self, body: bytes | str) -> Any:
-        """Returns the parsed answer to a raw body, None if there is no answer."""
+        """Returns the parsed answer to a raw body, or None without an answer."""
         raw = body.encode() if isinstance(body, str) else body
         answer = b"".join(pieces_of(await self.dispatcher.answer(raw)))
         return json.loads(answer) if answer else None
 
     async def ask(self, method: str, *params: Any) -> Any:
-        """Return the whole answer object to a call."""
+        """Returns the whole answer object to a call."""
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return await self.send(json.dumps(request))
 
     async def result(self, method: str, *params: Any) -> Any:
-        """Return the result of a call that succeeds."""
+        """Returns the result of a call. Fails if the call fails."""
         answer = await self.ask(method, *params)
         assert "error" not in answer, answer
         return answer["result"]
 
     async def error(self, method: str, *params: Any) -> tuple[int, str]:
-        """Return code and message of a call that fails."""
+        """Returns code and message of a call's error."""
         answer = await self.ask(method, *params)
         assert "result" not in answer, answer
         return answer["error"]["code"], answer["error"]["message"]
@@ -78,7 +78,7 @@ MakeCaller = Callable[..., Caller]
 
 @pytest.fixture
 def make_caller() -> Any:
-    """Return a factory of callers; their workers end with the test."""
+    """Provides a factory of callers. Their workers end with the test."""
     made: list[Caller] = []
 
     def make(
@@ -108,5 +108,5 @@ def make_caller() -> Any:
 
 @pytest.fixture
 def caller(make_caller: MakeCaller) -> Caller:
-    """Return a caller of three empty blocks in the default dialect."""
+    """Provides a caller of three empty blocks in the default dialect."""
     return make_caller()

@@ -1,4 +1,4 @@
-"""A node in memory whose blocks, states and receipts a test sets."""
+"""A node in memory. Tests set its blocks, states and receipts."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ RECORDED_CHAIN_ID = 0xC72DD9D5E883E
 
 
 def recorded_blocks() -> list[Block]:
-    """Returns the blocks of the recorded chain from block 1 on. The file has no genesis block."""
+    """Returns the recorded chain's blocks from block 1, because the file has no genesis block."""
     raw = (RECORDED / "chain.rlp").read_bytes()
     blocks, at = [], 0
     while at < len(raw):
@@ -51,7 +51,7 @@ ETHEREUM = {
 
 @dataclass
 class FakeChain:
-    """Blocks by number and hash, with the layers and receipts that a test sets."""
+    """Blocks by number and hash, with layers and receipts that a test sets."""
 
     blocks: list[Block]
     layers: dict[bytes, Layer] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class FakePending:
 
 @dataclass
 class FakePool:
-    """A pool with the test's transactions."""
+    """A pool with transactions that a test sets."""
 
     ready: dict[bytes, dict[int, Any]] = field(default_factory=dict)
     waiting: dict[bytes, dict[int, Any]] = field(default_factory=dict)
@@ -191,7 +191,7 @@ class FakePool:
 
 @dataclass
 class FakeNode:
-    """A node whose pending block and submission result a test sets."""
+    """A node with a pending block and a submission result that a test sets."""
 
     chain: FakeChain
     config: Any = field(
@@ -251,7 +251,7 @@ class FakeNode:
             listener(pending, pending.first_new)
 
     def withdraw(self) -> None:
-        """Withdraw the pending block and call the listeners."""
+        """Withdraws the pending block and calls the listeners."""
         self.pending_block = None
         for listener in self.withdrawal_listeners:
             listener()
@@ -290,7 +290,7 @@ class FakeNode:
 
 @dataclass
 class FakeSimulator:
-    """Returns the test's answers and records the requests."""
+    """A simulator that returns the test's answers and records the requests."""
 
     result: Any = field(
         default_factory=lambda: CallResult(success=True, output=b"\x01", gas_used=21_000)
@@ -328,12 +328,12 @@ class FakeSimulator:
 
 
 def header(number: int, **fields: Any) -> Header:
-    """Returns a header of ``number`` with a distinct hash."""
+    """Returns a header with this number and a distinct hash."""
     return Header(number=number, timestamp=10 * number, **fields)
 
 
 def chain_of(count: int, accounts: Mapping[bytes, Mapping[str, Any]] | None = None) -> FakeChain:
-    """Return ``count`` empty blocks whose head has the ``accounts``."""
+    """Returns ``count`` empty blocks. The head has the ``accounts``."""
     blocks: list[Block] = []
     for number in range(count):
         parent = blocks[-1].hash if blocks else bytes(32)
@@ -343,7 +343,7 @@ def chain_of(count: int, accounts: Mapping[bytes, Mapping[str, Any]] | None = No
 
 
 def raw_items(raw: bytes) -> Iterable[Any]:
-    """Return the RLP items of ``raw``."""
+    """Returns the RLP items of ``raw``."""
     return rlp.decode(raw)
 
 

@@ -1,4 +1,4 @@
-"""Tests of messages of reverts and halts, as recorded from anvil 1.7.1."""
+"""Tests messages of reverts and halts against recordings of anvil 1.7.1."""
 
 import pytest
 from eth_abi import encode

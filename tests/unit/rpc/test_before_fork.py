@@ -27,7 +27,7 @@ LATEST, EARLIEST = "latest", "earliest"
 
 @dataclass
 class FakeHistory:
-    """An upstream whose blocks 90 and 120 have a hash and a transaction each."""
+    """An upstream. Its blocks 90 and 120 have a hash and a transaction each."""
 
     number: int = FORK
     asked: list[tuple[str, list[Any]]] = field(default_factory=list)
@@ -58,7 +58,7 @@ def hash_of_fork() -> bytes:
 
 
 def forked_node(*logs: tuple[Log, ...]) -> FakeNode:
-    """Returns a node with a block above the fork block for each tuple of logs."""
+    """Returns a node with one block above the fork block for each tuple of logs."""
     chain = FakeChain([fork_block()])
     for number, of_block in enumerate(logs, FORK + 1):
         fields = {"parent_hash": chain.head.hash, "logs_bloom": bloom_of(of_block)}

@@ -1,4 +1,4 @@
-"""Tests of every form of the block parameter."""
+"""Tests every form of the block parameter."""
 
 from typing import Any
 

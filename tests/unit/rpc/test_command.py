@@ -1,4 +1,4 @@
-"""Tests of the node's command line: effects of options, and errors."""
+"""Tests the node's command line: effects of options, and errors."""
 
 import argparse
 import json
@@ -31,7 +31,7 @@ def node_of(*options: str) -> Any:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    """Writes two genesis files, and three blocks on the first."""
+    """Writes two genesis files, and a file with three blocks on the first."""
     source = dev_node(accounts=2, mining=Mining.MANUAL, timestamp=GENESIS_TIME)
     source.mine(3)
     numbers = range(1, 4)

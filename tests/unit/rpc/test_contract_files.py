@@ -1,4 +1,4 @@
-"""Tests that contracts are found by their code, and instructions have source lines."""
+"""Tests that contracts are found by their code, and that instructions have source lines."""
 
 import json
 from pathlib import Path
@@ -203,7 +203,7 @@ SOURCE = "contract One {\n    uint x;\n    x = 1;\n}\n"
 
 
 def project(folder: Path) -> int:
-    """Writes a source file. Returns the offset of the statement in its third line."""
+    """Writes a source file. Returns the offset of the statement in the third line."""
     (folder / "src").mkdir()
     (folder / "src/One.sol").write_text(SOURCE)
     return SOURCE.index("x = 1")

@@ -1,4 +1,4 @@
-"""Tests of the errors of a development node, which have other texts."""
+"""Tests the errors of a development node, which have different texts."""
 
 import pytest
 

@@ -26,7 +26,7 @@ ERAS = {26: 0, 27: 1, 39: 3, 42: 6, 45: 7}  # block -> number of later members t
 
 
 def recorded(path: str) -> Any:
-    """Return the result of a recorded answer."""
+    """Returns the result of a recorded answer."""
     text = (RECORDED / "tests" / Path(path)).read_text()
     line = next(line for line in text.splitlines() if line.startswith("<<"))
     return json.loads(line[2:])["result"]

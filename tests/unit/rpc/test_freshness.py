@@ -1,4 +1,4 @@
-"""Tests of the age limit of pre-confirmed state: blocks, /readyz and metrics."""
+"""Tests the age limit of pre-confirmed state: blocks, /readyz and metrics."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Tests of failed transactions with Hardhat 2.25's messages."""
+"""Tests failed transactions with Hardhat 2.25's messages."""
 
 import pytest
 from eth_abi import encode

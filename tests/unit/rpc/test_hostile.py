@@ -78,7 +78,7 @@ GENESIS = {"config": {"chainId": 1, "terminalTotalDifficulty": 0, "shanghaiTime"
 
 
 class Probe:
-    """A caller with a separate loop, for tests that hypothesis repeats."""
+    """A caller with a separate loop, for tests that Hypothesis repeats."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()

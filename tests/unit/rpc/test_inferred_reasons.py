@@ -1,4 +1,4 @@
-"""Reasons of reverts without data: Hardhat's texts for contracts that solc compiled."""
+"""Tests reasons of reverts without data: Hardhat's texts for contracts that solc compiled."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ EOA = "0x" + "ee" * 20
 
 
 def data(signature: str, *words: int | str) -> str:
-    """Calldata of a function whose arguments are words."""
+    """Returns calldata of a function with words as arguments."""
     numbers = [int(word, 16) if isinstance(word, str) else word for word in words]
     return (
         "0x" + keccak256(signature.encode())[:4].hex() + "".join(f"{word:064x}" for word in numbers)

@@ -1,4 +1,4 @@
-"""Tests of log filters: decoding, blooms, ranges, limits and pre-confirmed logs."""
+"""Tests log filters: decoding, blooms, ranges, limits and pre-confirmed logs."""
 
 import asyncio
 import threading
@@ -53,7 +53,7 @@ def receipt(*logs: Log) -> Receipt:
 
 
 def node_with_logs(*logs_of_blocks: tuple[Log, ...]) -> FakeNode:
-    """Return a node whose block n has one transaction with the logs of entry n."""
+    """Returns a node. Its block n has one transaction with the logs of entry n."""
     chain = FakeChain([])
     for number, logs in enumerate(logs_of_blocks):
         block = Block(header(number, logs_bloom=bloom_of(logs)), (TRANSACTION,))

@@ -1,4 +1,4 @@
-"""Tests that large answers reuse freed memory, and that memory free for long is returned."""
+"""Tests that large answers reuse freed memory, and that memory unused for long is returned."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""Tests of access lists over JSON-RPC: present, absent, before the fork, and dropped."""
+"""Tests access lists over JSON-RPC: present, absent, before the fork, and dropped."""
 
 import pytest
 
@@ -20,7 +20,10 @@ METHODS = ("eth_getBlockAccessList", "debug_getRawBlockAccessList", *DRAFTED)
 
 
 def listed(number: int, encoded: bytes, *, kept: bool = True) -> Block:
-    """Returns a block whose header commits to this list. ``kept``: the block has the list too."""
+    """Returns a block. Its header commits to the list.
+
+    ``kept``: the block contains the list too.
+    """
     fields = {"block_access_list_hash": access_list_hash(encoded), "slot_number": number}
     later = {"requests_hash": bytes(32), "parent_beacon_block_root": bytes(32)}
     blobs = {"blob_gas_used": 0, "excess_blob_gas": 0, "withdrawals_root": bytes(32)}
@@ -30,7 +33,7 @@ def listed(number: int, encoded: bytes, *, kept: bool = True) -> Block:
 
 @pytest.fixture
 def caller(make_caller: MakeCaller) -> Caller:
-    """A node whose chain ends with blocks of the fork."""
+    """Provides a caller of a chain that ends with blocks of the fork."""
     node = FakeNode(chain_of(2))
     node.chain.blocks += [
         listed(2, EMPTY_LIST, kept=False),

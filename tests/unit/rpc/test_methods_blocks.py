@@ -1,4 +1,4 @@
-"""Tests of unknown and pending blocks and transactions, and of tags."""
+"""Tests unknown and pending blocks and transactions, and tags."""
 
 from types import SimpleNamespace
 
@@ -37,7 +37,7 @@ RECEIPT = Receipt(
 
 @pytest.fixture
 def node() -> FakeNode:
-    """Return a node with three blocks and a pending one with one transaction."""
+    """Returns a node with three blocks, and a pending block with one transaction."""
     node = FakeNode(chain_of(3))
     node.pending_block = FakePending(
         header=header(3, parent_hash=node.chain.head.hash, base_fee_per_gas=10),

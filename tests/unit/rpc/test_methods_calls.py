@@ -1,4 +1,4 @@
-"""Tests of the simulator calls and the errors of eth_call, eth_estimateGas and eth_simulateV1."""
+"""Tests the simulator calls and the errors of eth_call, eth_estimateGas and eth_simulateV1."""
 
 from typing import Any
 
@@ -195,7 +195,7 @@ BLOCK_CALLS = ["eth_call", "eth_estimateGas", "trace_call", "debug_traceCall", "
 
 
 def params_with_block(method: str, overrides: dict[str, Any]) -> list[Any]:
-    """Returns the params of a method for a call with these block overrides."""
+    """Returns a method's params for a call with these block overrides."""
     if method == "debug_traceCall":
         return [CALL, "latest", {"blockOverrides": overrides}]
     if method == "eth_callMany":

@@ -1,4 +1,4 @@
-"""Tests of fees: suggestions, the next base fee, and the fee history."""
+"""Tests fees: suggestions, the next base fee, and the fee history."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ def osaka_header(number: int, **fields: Any) -> Any:
 
 @pytest.fixture
 def caller(make_caller: MakeCaller) -> Caller:
-    """Return a caller of two blocks: an empty one, and one with tips of 1, 2 and 3 wei."""
+    """Provides a caller of two blocks: an empty block, and a block with tips of 1, 2 and 3 wei."""
     tips = (3, 1, 2)
     full = Block(
         osaka_header(1, gas_used=100_000, blob_gas_used=2 * 131_072),

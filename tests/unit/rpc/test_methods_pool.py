@@ -1,4 +1,4 @@
-"""Tests of submission and of the pool's content."""
+"""Tests submission and the pool's content."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of account reads by block: canonical, historical, pending, unknown."""
+"""Tests account reads by block: canonical, historical, pending, unknown."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +18,7 @@ ACCOUNT = {"balance": 1000, "nonce": 5, "code": b"\x60\x00", "storage": {1: 7, 2
 
 @pytest.fixture
 def node() -> FakeNode:
-    """Return a node whose head has an account and whose older blocks are empty."""
+    """Returns a node with an account in its head. Older blocks are empty."""
     return FakeNode(chain_of(3, {A: ACCOUNT}))
 
 

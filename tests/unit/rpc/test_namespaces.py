@@ -1,4 +1,4 @@
-"""A method of each namespace on a node, so that `make check` notices a broken node."""
+"""Tests a method of each namespace on a node, so that `make check` notices a broken node."""
 
 from collections.abc import Iterator
 from typing import Any, Final

@@ -43,10 +43,10 @@ class SpentBudget:
 def answered(
     *requests: tuple[str, Any, bool], setup: TrustedSetup | None = None, is_spent: bool = False
 ) -> list[Any]:
-    """Sends requests and returns the answers. The last member of a request: whether it runs on the
-    loop.
+    """Sends requests and returns the answers.
 
-    ``is_spent``: the loop's budget is spent when an estimate begins.
+    The last member of a request says whether it runs on the loop. ``is_spent``: the loop's budget
+    is spent when an estimate begins.
     """
 
     async def ask() -> list[Any]:

@@ -1,4 +1,4 @@
-"""Tests that direct reads of the newest state give the same answers as the handlers.
+"""Tests that direct reads of the newest state give the handlers' answers.
 
 Requests are generated and damaged at random. A dispatcher without direct reads is the oracle.
 """
@@ -33,7 +33,7 @@ Respond = Callable[[bytes], Awaitable[bytes]]
 
 @pytest.fixture
 def node() -> FakeNode:
-    """A node with different states at ``latest`` and ``pending``."""
+    """Provides a node with different states at ``latest`` and ``pending``."""
     node = FakeNode(chain_of(3, ACCOUNTS))
     node.pending_block = FakePending(
         header=header(3, parent_hash=node.chain.head.hash),
@@ -49,7 +49,7 @@ def caller(node: FakeNode, make_caller: MakeCaller) -> Caller:
 
 @pytest.fixture
 def oracle(node: FakeNode, make_caller: MakeCaller) -> Respond:
-    """Returns a dispatcher whose handlers answer everything."""
+    """Provides a dispatcher that uses handlers for all requests."""
     caller = make_caller(node)
     caller.dispatcher.reads = StateReads({}, 1)
     return caller.dispatcher.answer
@@ -73,7 +73,7 @@ def params_of(name: str, dice: random.Random) -> list[object]:
 
 
 def request(dice: random.Random) -> str:
-    """Returns the text of a request, usually in the usual form."""
+    """Returns the text of a request, mostly in the usual form."""
     name = dice.choice(METHOD_NAMES)
     members = {
         "jsonrpc": '"2.0"' if dice.random() < 0.97 else '"1.0"',

@@ -1,4 +1,4 @@
-"""Tests of eth_sendRawTransactionSync and base_transactionStatus on a node in memory."""
+"""Tests eth_sendRawTransactionSync and base_transactionStatus on a node in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,10 +1,10 @@
-"""Tests that the client that uses the most memory loses its largest connection first."""
+"""Tests that the client with the most memory loses its largest connection first."""
 
 from fastevm.rpc.traffic import Holding, TrafficBudget
 
 
 class Ends:
-    """Holdings of clients that record the order in which they are closed."""
+    """Connections of clients that record the order in which they are closed."""
 
     def __init__(self, limit: int) -> None:
         self.budget = TrafficBudget(limit)

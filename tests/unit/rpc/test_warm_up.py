@@ -15,7 +15,7 @@ from fastevm.rpc.transport.server import Listener, Server
 
 
 def served(node: Node, seconds: float) -> Server:
-    """Runs the server of a node for some seconds."""
+    """Runs the server of a node for ``seconds``."""
     server = Server(node, simulate, [Listener(DIALECTS["geth"], port=0)])
 
     async def run() -> None:

@@ -1,4 +1,4 @@
-"""Tests of a block access list as JSON: every kind of change."""
+"""Tests a block access list as JSON: every kind of change."""
 
 from fastevm.core.execution.block.block_access_list import (
     AccountAccess,

@@ -1,4 +1,4 @@
-"""Tests of the console: Solidity's overloads and formats, and Vyper's print."""
+"""Tests the console: Solidity's overloads and formats, and Vyper's print."""
 
 import pytest
 from eth_abi import encode

@@ -1,4 +1,4 @@
-"""Tests of names of calls, events and revert reasons: common ones, and those from ABI files."""
+"""Tests names of calls, events and revert reasons: common names, and names from ABI files."""
 
 import json
 

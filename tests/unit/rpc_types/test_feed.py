@@ -1,4 +1,4 @@
-"""Tests of feed messages: round trip, messages of every format, invalid messages."""
+"""Tests feed messages: round trip, messages of every format, invalid messages."""
 
 import json
 from pathlib import Path

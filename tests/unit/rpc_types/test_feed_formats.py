@@ -1,4 +1,4 @@
-"""Tests of the feed formats: members of real messages, roots, and reading."""
+"""Tests the feed formats: members of real messages, roots, and reading."""
 
 import json
 from collections.abc import Iterator

@@ -22,7 +22,7 @@ REAL = OP_STACK / "flashblocks-real.json"
 
 
 def subblock(message: dict[str, Any]) -> dict[str, Any]:
-    """Returns a message as the OP stack's specification of subblocks defines it."""
+    """Returns a message in the format of the OP stack's specification of subblocks."""
     diff = {**message["diff"], "state_root": ZERO, "block_hash": ZERO, "withdrawals_root": ZERO}
     return {**message, "diff": diff, "metadata": {"block_number": 48_000_000}}
 

@@ -1,4 +1,4 @@
-"""Tests of the issuance of a block in Otterscan's format."""
+"""Tests the issuance of a block in Otterscan's format."""
 
 from fastevm.core.execution.types import Block, Header
 from fastevm.core.spec.schedule import schedule_for

@@ -1,4 +1,4 @@
-"""Tests of the fees of OP-stack chains in receipts, transactions and estimates."""
+"""Tests the fees of OP-stack chains in receipts, transactions and estimates."""
 
 import json
 

@@ -24,7 +24,7 @@ def writer(query: LogQuery = EVERYTHING, max_count: int = PLENTY, max_size: int 
 
 
 def expected(logs: list[list[Log]], number: int, timestamp: int) -> list[dict[str, Any]]:
-    """Returns the members of all logs, built in the test."""
+    """Returns the expected members of all logs."""
     places = [(log, index) for index, own in enumerate(logs) for log in own]
     return [
         {
@@ -44,7 +44,7 @@ def expected(logs: list[list[Log]], number: int, timestamp: int) -> list[dict[st
 
 
 def one_by_one(logs: list[list[Log]], number: int, timestamp: int) -> list[dict[str, Any]]:
-    """Returns the same with the receipt writer of each block."""
+    """Returns the members of all logs, written one by one with a receipt writer."""
     writer = ReceiptWriter(HASH, number, timestamp)
     places = [(log, index) for index, own in enumerate(logs) for log in own]
     return [

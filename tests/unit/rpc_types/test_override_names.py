@@ -1,4 +1,4 @@
-"""Tests of aliases and unknown members of overrides."""
+"""Tests aliases and unknown members of overrides."""
 
 import json
 from typing import Any

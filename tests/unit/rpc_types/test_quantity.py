@@ -1,4 +1,4 @@
-"""Tests of hexadecimal values: accepted forms, and the error for all others."""
+"""Tests hexadecimal values: accepted forms, and the error for all other forms."""
 
 from collections.abc import Callable
 from typing import Any

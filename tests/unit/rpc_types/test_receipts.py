@@ -1,4 +1,4 @@
-"""Tests of the JSON text of receipts: members by fork and type, and the outcome in a feed."""
+"""Tests the JSON text of receipts: members by fork and type, and the outcome in a feed."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests of reading call objects, overrides and payloads of eth_simulateV1."""
+"""Tests reading call objects, overrides and payloads of eth_simulateV1."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests of answers of eth_simulateV1: calls, failures, full transactions and extensions."""
+"""Tests answers of eth_simulateV1: calls, failures, full transactions and extensions."""
 
 import json
 from typing import Any

@@ -37,7 +37,7 @@ def view_on(chain: Any) -> StateView:
 
 
 def payload(blocks: int, **members: Any) -> dict[str, Any]:
-    """Returns blocks that each make all calls, with validation."""
+    """Returns payload blocks with validation. Each block makes all calls."""
     call = {"from": "0x" + SENDER.hex(), "gas": hex(GAS), "gasPrice": hex(PRICE)}
     calls = [call | {"to": "0x" + to.hex(), "value": hex(value)} for to, value in CALLS]
     block = {"calls": calls, "blockOverrides": {"feeRecipient": "0x" + MINER.hex()}}
@@ -45,7 +45,10 @@ def payload(blocks: int, **members: Any) -> dict[str, Any]:
 
 
 def built(chain: Any, simulated: Any) -> list[bytes]:
-    """Builds blocks with the simulated headers and calls. Returns their lists' hashes."""
+    """Builds blocks with the simulated headers and calls.
+
+    Returns the hashes of their access lists.
+    """
     layer, nonce, found = chain.layer_of(chain.head.hash), 0, []
     for item in simulated:
         header = item.block.header

@@ -12,7 +12,7 @@ from fastevm.simulate.batch.columns import Columns
 
 
 class Schema(c.Structure):
-    """ArrowSchema of the C data interface."""
+    """The struct ArrowSchema of the C data interface."""
 
 
 Schema._fields_ = [
@@ -24,7 +24,7 @@ Schema._fields_ = [
 
 
 class Array(c.Structure):
-    """ArrowArray of the C data interface."""
+    """The struct ArrowArray of the C data interface."""
 
 
 Array._fields_ = [
@@ -36,7 +36,7 @@ Array._fields_ = [
 
 
 class Stream(c.Structure):
-    """ArrowArrayStream of the C stream interface."""
+    """The struct ArrowArrayStream of the C stream interface."""
 
 
 Stream._fields_ = [

@@ -1,4 +1,4 @@
-"""Tests of estimates of transfers: the fast path checks everything that the search checks."""
+"""Tests estimates of transfers: the fast path makes all checks of the search."""
 
 from collections.abc import Callable
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""Tests of the executor of simulated chains: blocks, refusals, and repeated runs."""
+"""Tests the executor of simulated chains: blocks, rejections, and repeated runs."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Tests of simulation results beyond the standard: state diff, asset changes, access list."""
+"""Tests simulation results beyond the standard: state diff, asset changes, access list."""
 
 from typing import Any
 

@@ -93,7 +93,7 @@ def random_payload(dice: random.Random) -> Any:
 
 
 def expected(payload: Any) -> Any:
-    """Returns the result of a single simulation: outcomes, or the kind and text of the error."""
+    """Returns the result of a single simulation: outcomes, or the type and text of the error."""
     try:
         blocks = fastevm.simulate(STATE, payload)
     except (InvalidTransaction, SimulationError, ValueError) as error:
@@ -420,7 +420,7 @@ def test_a_result_is_true_if_it_succeeded_and_can_be_checked() -> None:
 
 
 class Counted:
-    """An endless iterator. The payload after ``many`` waits until the event loop allows it."""
+    """An endless iterator. After ``many`` payloads it waits until the event loop continues it."""
 
     def __init__(self, many: int) -> None:
         self.many, self.taken, self.allowed = many, 0, threading.Event()

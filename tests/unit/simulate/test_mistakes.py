@@ -1,4 +1,4 @@
-"""Unknown members and invalid numbers are errors with a suggestion."""
+"""Tests that unknown members and invalid numbers are errors with a suggestion."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests of reasons in revert data, against an independent ABI encoder."""
+"""Tests reasons in revert data against an independent ABI encoder."""
 
 import pytest
 from eth_abi import encode

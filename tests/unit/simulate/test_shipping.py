@@ -1,4 +1,4 @@
-"""Tests of packed states, and of batches on workers that only have these."""
+"""Tests packed states, and batches on workers that have only packed states."""
 
 import runpy
 from pathlib import Path

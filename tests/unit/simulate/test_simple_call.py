@@ -1,4 +1,4 @@
-"""A simple call has the same result on the fast path and on the general path."""
+"""Tests that a simple call has equal results on the fast path and on the general path."""
 
 import random
 from typing import Any
@@ -41,7 +41,7 @@ PROGRAMS = {
 
 
 def view_with(program: str) -> StateView:
-    """Returns a view whose account CODE has the program."""
+    """Returns a view with the program at the account CODE."""
     layer = Layer.of(
         {
             RICH: {"balance": 10**24, "nonce": 7},

@@ -1,4 +1,4 @@
-"""Tests of the block values that simulations read from an EVM or a bare state."""
+"""Tests the block values that simulations read from an EVM or a bare state."""
 
 import inspect
 from concurrent.futures import ThreadPoolExecutor

@@ -25,7 +25,7 @@ RLP_STRING = range(0x80, 0xC0)  # first bytes of a typed transaction inside an R
 
 @dataclass(frozen=True)
 class Chain:
-    """The members of a chain that a view uses."""
+    """A chain with only the members that a view uses."""
 
     activations: Activations
     chain_id: int
@@ -77,7 +77,7 @@ def view_of(test: dict[str, Any]) -> StateView:
 
 
 def traced(test: dict[str, Any], tracer: str) -> Any:
-    """Returns the trace of the test's transaction as a client reads it."""
+    """Returns the trace of the test's transaction in the form that a client reads."""
     raw = from_hex(test["input"])
     raw = decode(raw) if raw[0] in RLP_STRING else raw
     transaction = Transaction.decode(raw)

@@ -20,7 +20,7 @@ Accounts = dict[bytes, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Config:
-    """The members of a chain config that a view uses."""
+    """A chain config with only the members that a view uses."""
 
     activations: Any
     chain_id: int = 1
@@ -28,7 +28,7 @@ class Config:
 
 
 def view_of(accounts: Accounts, fork: str = "osaka") -> StateView:
-    """Returns a view of a block of a fork on this state."""
+    """Returns a view of a block under a fork on the state of ``accounts``."""
     activations = activations_named(fork)
     schedule = activations.at(1, 1)
     header = Header(

@@ -1,4 +1,4 @@
-"""Tests of the byte limit of all traces of a request."""
+"""Tests the byte limit of all traces of a request."""
 
 from functools import partial
 

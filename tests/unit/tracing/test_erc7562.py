@@ -1,4 +1,4 @@
-"""Tests of erc7562Tracer beyond the recorded tests: options, logs, depth, hashes."""
+"""Tests erc7562Tracer beyond the recorded tests: options, logs, depth, hashes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests of ``result.trace`` for calls, creations and transactions of an ``EVM``."""
+"""Tests ``result.trace`` for calls, creations and transactions of an ``EVM``."""
 
 import json
 import pickle

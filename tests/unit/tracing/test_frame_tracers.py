@@ -1,4 +1,4 @@
-"""Tests of tracers made of frames: positions, selectors, empty traces, long lists."""
+"""Tests tracers made of frames: positions, selectors, empty traces, long lists."""
 
 import json
 

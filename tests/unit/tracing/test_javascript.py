@@ -1,4 +1,4 @@
-"""Tests of JavaScript tracers: go-ethereum's interface, limits, and a bundler's collector."""
+"""Tests JavaScript tracers: go-ethereum's interface, limits, and a bundler's collector."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTHING = "fault: function() {}, result: function() { return null }"
 
 
 def ran(program: str, code: bytes = b"", **more: Any) -> Any:
-    """Returns the result of a tracer, given by its members, for a call of MAIN with this code."""
+    """Returns the result of a tracer for a call of MAIN. ``program``: the tracer's members."""
     accounts = {MAIN: {"code": code or asm("STOP"), "balance": 10**6}, **more.pop("accounts", {})}
     return traced(accounts, tracer="{" + program + "}", **more)
 
@@ -58,7 +58,7 @@ def test_steps_have_the_values_of_the_machine() -> None:
 
 
 def test_opcodes_have_the_names_of_go_ethereum() -> None:
-    """Bundlers compare them with the names of forbidden opcodes (ERC-7562)."""
+    """Bundlers compare the names with those of forbidden opcodes (ERC-7562)."""
     found = ran(
         """data: [], fault: function() {}, result: function() { return this.data },
         step: function(log) { this.data.push(log.op.toString()) }""",
@@ -345,7 +345,7 @@ COLLECTOR = """{
 
 
 def test_a_collector_of_a_bundler_sees_what_validation_accesses() -> None:
-    """Checks opcodes, storage, code sizes and hashes of each validation phase (ERC-7562)."""
+    """Checks the opcodes, storage, code sizes and hashes of each validation phase (ERC-7562)."""
     wallet = (
         asm(3, "SLOAD", 1, "ADD", 3, "SSTORE")
         + asm(0x1234, 0, "MSTORE", 32, 0, "KECCAK256", "POP")

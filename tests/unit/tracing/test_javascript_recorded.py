@@ -1,6 +1,6 @@
 """Tests go-ethereum's own JavaScript tracers against its recordings.
 
-Their source is read from the folder in FASTEVM_GO_ETHEREUM, or from Go's module cache.
+The source of the tracers comes from the folder in FASTEVM_GO_ETHEREUM, or from Go's module cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GO_MODULES: Final = Path(os.environ.get("GOMODCACHE", Path.home() / "go" / "pkg"
 
 
 def sources() -> Path:
-    """Returns the folder of go-ethereum's programs. Skips the tests if there is none."""
+    """Returns the folder of go-ethereum's programs. Skips the tests if the folder is missing."""
     chosen = os.environ.get("FASTEVM_GO_ETHEREUM")
     cached = sorted(GO_MODULES.glob("github.com/ethereum/go-ethereum@v1*"))
     for folder in [Path(chosen)] if chosen else reversed(cached):
@@ -77,7 +77,7 @@ def test_steps_are_those_of_the_built_in_logger(name: str) -> None:
 
 
 def frame_of(frame: dict[str, Any]) -> dict[str, Any]:
-    """Returns a frame as go-ethereum compares it: without its duration."""
+    """Returns a frame without its duration, which go-ethereum does not compare either."""
     found = {
         name: value.lower()
         for name, value in frame.items()

@@ -1,4 +1,4 @@
-"""The observer of the last steps of each frame."""
+"""Tests the observer of the last steps of each frame."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests of traced messages: calls and creations."""
+"""Tests traced messages: calls and creations."""
 
 import io
 import json

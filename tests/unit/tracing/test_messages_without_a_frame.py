@@ -1,4 +1,4 @@
-"""Tests of transactions that end before their first frame: tracers show the failed frame."""
+"""Tests transactions that end before their first frame: tracers show the failed frame."""
 
 import pytest
 

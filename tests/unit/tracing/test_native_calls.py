@@ -1,4 +1,4 @@
-"""Tests of traces of Base's native contracts: frames without steps, logs, accessed slots."""
+"""Tests traces of Base's native contracts: frames without steps, logs, accessed slots."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PAY = call_data("transferWithMemo(address,uint256,bytes32)", BOB, 5, MEMO)
 
 @pytest.fixture
 def token() -> Tokens:
-    """A token whose policy is an allowlist of senders, and a contract that pays with it."""
+    """Provides a token with an allowlist of senders, and a contract that pays with the token."""
     made = Tokens("denim", timestamp=1)
     made.fund(ALICE, 100)
     made.fund(CALLER, 100)
@@ -89,7 +89,7 @@ def test_native_code_has_no_steps(token: Tokens) -> None:
 
 
 def used_slots(token: Tokens) -> dict[bytes, set[int]]:
-    """Returns the slots that a payment of Alice must access."""
+    """Returns the slots that a payment from Alice must access."""
     return {
         token.token: {slot(TOKEN + 4, ALICE), slot(TOKEN + 4, BOB), TOKEN + 9},
         POLICY_REGISTRY: {slot(POLICIES + 1, ALLOWLIST_7, ALICE)},

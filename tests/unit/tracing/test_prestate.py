@@ -1,4 +1,4 @@
-"""Tests of prestateTracer: accounts and slots, before and after."""
+"""Tests prestateTracer: accounts and slots, before and after."""
 
 from typing import Any
 

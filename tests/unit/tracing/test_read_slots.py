@@ -1,4 +1,4 @@
-"""Tests that the slot of a balance is found in mappings, packed words and behind proxies."""
+"""Tests that a balance's slot is found in mappings, packed words and behind proxies."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of struct logs: the members of each step, as in go-ethereum."""
+"""Tests struct logs: the members of each step, as in go-ethereum."""
 
 import pytest
 

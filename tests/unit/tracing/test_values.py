@@ -1,4 +1,4 @@
-"""Tests of durations in trace configurations."""
+"""Tests durations in trace configurations."""
 
 import pytest
 

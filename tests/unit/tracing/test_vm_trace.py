@@ -1,4 +1,4 @@
-"""Tests of vmTrace beyond other nodes' recordings, and of combined observers."""
+"""Tests vmTrace beyond other nodes' recordings, and combined observers."""
 
 from typing import Any
 

@@ -1,9 +1,9 @@
-"""Published x402 clients that pay for URLs, each as a program of its own.
+"""Runs published x402 clients that pay for URLs, each as a separate program.
 
 A program reads ``{"key": ..., "urls": [...], "at_once": n}`` from standard input and prints a line
-``{"url": ..., "status": ..., "body": ...}`` for each URL. The packages are no dependency of the
-tests: FASTEVM_X402_PYPI names a folder that ``pip install --target FOLDER 'x402[evm,httpx]'`` has
-filled, FASTEVM_X402_NPM one in which ``npm install @x402/fetch @x402/evm viem`` was run.
+``{"url": ..., "status": ..., "body": ...}`` for each URL. The tests do not depend on the packages.
+FASTEVM_X402_PYPI names a folder filled by ``pip install --target FOLDER 'x402[evm,httpx]'``, and
+FASTEVM_X402_NPM a folder in which ``npm install @x402/fetch @x402/evm viem`` was run.
 """
 
 import os
@@ -20,7 +20,7 @@ NPM: Final = os.environ.get("FASTEVM_X402_NPM", "")
 
 
 def command(client: str) -> tuple[list[str], dict[str, str]]:
-    """Returns the command and the environment of a client; skips the test without its package."""
+    """Returns a client's command and environment. Skips the test if the package is missing."""
     if client == "pypi":
         if not (Path(PYPI) / "x402").is_dir() or not PYPI:
             pytest.skip("the PyPI package x402 is not installed: set FASTEVM_X402_PYPI")

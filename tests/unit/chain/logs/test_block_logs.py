@@ -1,4 +1,4 @@
-"""Tests that every filter selects the same logs as a comparison with each log."""
+"""Tests that every filter selects exactly the logs that match it one by one."""
 
 import sys
 import threading

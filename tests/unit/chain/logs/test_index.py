@@ -36,7 +36,7 @@ def receipt(logs: Sequence[Log]) -> Receipt:
 
 @dataclass
 class FakeChain:
-    """Canonical blocks with one transaction each. Calls no listeners, and counts reads."""
+    """Canonical blocks with one transaction each. It calls no listeners and counts reads."""
 
     blocks: list[Block] = field(default_factory=lambda: [Block(Header(number=FIRST))])
     receipts: dict[bytes, tuple[Receipt, ...]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class FakeChain:
         return self.receipts.get(block_hash, ())
 
     def grow(self, *kinds: int, salt: int = 0) -> Block:
-        """Adds a block with a log for each kind (an index into the addresses)."""
+        """Adds a block with a log for each kind. A kind is an index into the addresses."""
         logs = [
             Log(ADDRESSES[kind], (), self.head.number.to_bytes(4, "big") + bytes([index]))
             for index, kind in enumerate(kinds)
@@ -79,7 +79,7 @@ class FakeChain:
         return block
 
     def shrink(self, kept: int) -> list[Block]:
-        """Removes all but ``kept`` blocks. Returns the removed blocks, newest first."""
+        """Removes blocks until ``kept`` remain. Returns the removed blocks, newest first."""
         removed = self.blocks[kept:][::-1]
         del self.blocks[kept:]
         return removed
@@ -290,7 +290,7 @@ def test_it_agrees_with_the_receipts_through_any_changes(
 
 
 def test_it_may_be_read_while_it_grows_and_is_reorganised() -> None:
-    """Each block has one log. Readers see all blocks below the fork, whatever happens above."""
+    """Each block has one log. Readers see all blocks below the fork, whatever happens above it."""
     chain = FakeChain()
     for _ in range(PAGE_BLOCKS + 40):
         chain.grow(0)

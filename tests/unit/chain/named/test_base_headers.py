@@ -1,4 +1,4 @@
-"""Headers of real blocks of Base under Beryl, with the first transaction of each.
+"""Tests headers of real blocks of Base under Beryl, with the first transaction of each.
 
 Source: recorded from the chain by slvDev/sieve, tests/fixtures/base-reference, at 594928843a9b.
 """

@@ -1,4 +1,4 @@
-"""Tests of the registry of named chains, and of the genesis blocks of real chains."""
+"""Tests the registry of named chains, and the genesis blocks of real chains."""
 
 import json
 import lzma
@@ -228,7 +228,7 @@ def with_header() -> list[str]:
 
 @pytest.mark.parametrize("name", with_header())
 def test_the_header_of_a_genesis_is_the_listed_one(name: str) -> None:
-    """Includes chains whose state is not in the package: the list has their state root."""
+    """Includes chains without a packaged state, because the list has their state root."""
     listed = registry()[name]["genesis"]
     chain = chains.find(registry()[name]["chainId"])
     members = {**listed["header"], "coinbase": listed["header"]["miner"], "alloc": {}}

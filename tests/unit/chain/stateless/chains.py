@@ -1,4 +1,4 @@
-"""Blocks on a small chain that read, write and delete state, and their recorded witnesses."""
+"""Makes blocks that read, write and delete state on a small chain, and records their witnesses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def call(nonce: int, to: bytes, *arguments: int | bytes, **fields: Any) -> Trans
 
 
 def listing(nonce: int, to: bytes, *arguments: int | bytes, entries: Any) -> Transaction:
-    """Returns such a transaction with an access list of (address, slots) entries."""
+    """Returns a call of a contract with an access list of (address, slots) entries."""
     return Transaction.build(
         gas_price=2 * 10**9,
         gas_limit=400_000,
@@ -69,7 +69,7 @@ def listing(nonce: int, to: bytes, *arguments: int | bytes, entries: Any) -> Tra
 def sample(
     transactions: list[Transaction], fork: str = "Osaka", blocks: int = 1, **changes: Any
 ) -> Sample:
-    """Returns a chain whose head has these transactions, and the head's witness."""
+    """Returns a chain with these transactions in its head, and the head's witness."""
     chain = new_chain(fork, ALLOC)
     grow(chain, blocks)
     chain.add(build(chain, transactions=transactions, **changes)[0])

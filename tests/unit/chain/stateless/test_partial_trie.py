@@ -16,7 +16,7 @@ SEED = 0x711E
 
 
 def keys_of(rng: random.Random, count: int) -> list[bytes]:
-    """Returns random keys. Some differ only in two nibbles, so that nodes are embedded."""
+    """Returns random keys. Some differ only in two nibbles, so that the trie embeds nodes."""
     return [
         rng.randbytes(32) if rng.random() < 0.7 else bytes(31) + rng.randbytes(1)
         for _ in range(count)

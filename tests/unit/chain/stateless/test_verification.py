@@ -1,4 +1,4 @@
-"""Tests that invalid blocks and witnesses are refused with an error message."""
+"""Tests that invalid blocks and witnesses are rejected with an error message."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ADDRESS = b"\x01" * 20
 
 @pytest.fixture(scope="module")
 def block() -> Sample:
-    """A block with payments, writes, deletions, an old block hash and reads of code."""
+    """Returns a block with payments, writes, deletions, an old block hash and reads of code."""
     transactions = [
         payment(0),
         call(1, WRITER, 0, 3),
@@ -108,7 +108,7 @@ def test_every_mutation_is_refused_with_words(block: Sample) -> None:
 
 
 def state_with(leaf: bytes, *nodes: bytes) -> WitnessState:
-    """Returns a state whose only account has this leaf."""
+    """Returns a state with one account, which has this leaf."""
     trie = Trie()
     trie.put(keccak256(ADDRESS), leaf)
     found = (*trie.prove(keccak256(ADDRESS)), *nodes)

@@ -30,7 +30,7 @@ BLOCKS = 12
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """A closed directory with twelve blocks of one transaction each, and one pooled transaction."""
+    """Provides a closed directory: twelve blocks of one transaction, and one pooled transaction."""
     home = Home(tmp_path / "data")
     node = home.open()
     for nonce in range(BLOCKS):
@@ -142,7 +142,7 @@ def test_a_file_without_a_whole_header_is_an_error_and_is_repaired_on_request(
 
 @pytest.fixture
 def snapped(home: Home) -> Home:
-    """The same directory with a snapshot of block 6 that was written at block 70."""
+    """Provides that directory with a snapshot of block 6, written at block 70."""
     node = home.open()
     node.mine(DEPTH + 6 - BLOCKS)
     assert node.directory.snapshotter.write()
@@ -274,7 +274,7 @@ def test_a_flipped_bit_in_a_file_header_is_repaired(home: Home, offset: int) -> 
 
 
 def unsalt(path: Path) -> None:
-    """Rewrites a record file in the first format, without a salt."""
+    """Rewrites a record file in the first format, which has no salt."""
     label = path.read_bytes()[20:60]
     file = RecordFile(path, label)
     records = list(file.records())
@@ -380,7 +380,7 @@ def _is_directory(descriptor: int) -> bool:
 
 @pytest.fixture
 def developed(home: Home) -> Home:
-    """The directory with several stored development settings."""
+    """Provides the directory with several stored development settings."""
     node = home.open()
     assert node.directory is not None
     settings = node.directory.development

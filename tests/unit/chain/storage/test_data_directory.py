@@ -30,7 +30,7 @@ FAST = {"block_time_ms": 400, "slice_interval_ms": 50}
 
 
 class Home:
-    """A directory and its node. ``crash`` leaves the files as kill -9 would."""
+    """A data directory and its node. ``crash`` leaves the files as kill -9 would."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,7 +47,7 @@ class Home:
         return self.node
 
     def crash(self) -> None:
-        """Continues with a copy of the files. The old process does not write to the copy."""
+        """Continues with a copy of the files. The old process cannot write to the copy."""
         copy = self.path.with_name(self.path.name + "+")
         shutil.copytree(self.path, copy)
         self.close()
@@ -265,7 +265,7 @@ def test_a_disk_that_cannot_be_flushed_is_counted(
 
 
 def published_block(node: Node, *slices: int) -> None:
-    """Begins a block and publishes slices with these numbers of payments."""
+    """Begins a block and publishes slices. ``slices``: number of payments in each."""
     producer, nonce = node.producer, 0
     node.built(producer.begin(node.chain.head.header.timestamp + 2))
     for count in slices:

@@ -1,4 +1,4 @@
-"""Tests that complete records are read, torn records are cut off, and other damage is refused."""
+"""Tests that complete records are read, torn ones are cut off, and other damage is rejected."""
 
 import os
 from pathlib import Path
@@ -173,7 +173,7 @@ def test_a_replaced_file_is_whole(tmp_path: Path) -> None:
 
 
 def in_payload(record: bytes) -> bytes:
-    """Returns a payload that contains a complete record, which a client can choose."""
+    """Returns a payload that contains a complete record. A client can choose such a payload."""
     return b"\x55" * 100 + record + b"\x55" * 100
 
 
@@ -203,7 +203,7 @@ def test_every_file_and_every_rewrite_has_its_own_salt(path: Path) -> None:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A file of the first format, without a salt."""
+    """Provides a file in the first format, which has no salt."""
     path = tmp_path / "some.log"
     records = b"".join(encode_record(kind, payload, 0) for kind, payload in RECORDS)
     path.write_bytes(old_header(LABEL).data + records)

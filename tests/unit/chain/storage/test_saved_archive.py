@@ -26,7 +26,7 @@ BLOCKS = DEPTH + 30
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    """Provides a node with a snapshot of block 30 and an archive of the blocks below."""
+    """Provides a node with a snapshot of block 30 and an archive of earlier blocks."""
     home = Home(tmp_path / "data")
     node = home.open(**FEW)
     for nonce in range(40):
@@ -40,7 +40,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 @pytest.fixture
 def appended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collects the numbers of the blocks that are added to an archive."""
+    """Collects the numbers of blocks added to an archive."""
     numbers: list[int] = []
     append = Archive.append
 
@@ -53,7 +53,7 @@ def appended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def answers(node: Node) -> list[object]:
-    """Returns everything that a chain reports, except which states it keeps."""
+    """Returns everything that a chain reports, except the numbers of kept states."""
     chain = node.chain
     blocks = [chain.block_by_number(number) for number in range(chain.head.number + 1)]
     found: list[object] = [chain.head, chain.total_difficulty]

@@ -1,4 +1,4 @@
-"""Tests that a long chain is restored from a snapshot, or executed again without a valid one."""
+"""Tests that a long chain is restored from a snapshot, or executed again if there is none."""
 
 import time
 from pathlib import Path
@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Any:
 
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collects the numbers of the blocks that are executed when they are added."""
+    """Collects the numbers of blocks that are executed when they are added."""
     numbers: list[int] = []
     add = Chain.add
 
@@ -46,7 +46,7 @@ def snapshotter(node: Node) -> Snapshotter:
 
 
 def grown(home: Home, count: int = DEPTH + 10) -> Node:
-    """Returns a chain of this many blocks; the first blocks have a payment each."""
+    """Returns a chain of ``count`` blocks. The first blocks have one payment each."""
     node = home.open()
     for nonce in range(8):
         node.submit(payment(node, nonce))
@@ -56,7 +56,7 @@ def grown(home: Home, count: int = DEPTH + 10) -> Node:
 
 
 def answers(node: Node, numbers: range) -> list[Any]:
-    """Returns blocks, receipts and positions of transactions, which need no state."""
+    """Returns blocks, receipts and positions of transactions. None of these needs state."""
     chain, found = node.chain, []
     for number in numbers:
         block = chain.block_by_number(number)

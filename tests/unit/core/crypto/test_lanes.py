@@ -1,6 +1,6 @@
 """Tests that eight recoveries together give the same keys as libsecp256k1.
 
-The code is compiled with AVX-512 IFMA, if the processor has it, and with portable vectors.
+The code is compiled with portable vectors and, if the processor has it, with AVX-512 IFMA.
 """
 
 import os

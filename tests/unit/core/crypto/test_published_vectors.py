@@ -1,4 +1,4 @@
-"""Tests of recovery with Wycheproof's signatures and libsecp256k1's edge cases.
+"""Tests recovery with Wycheproof's signatures and libsecp256k1's edge cases.
 
 Both are in the source archive of electrum-ecc, which `make .venv/.vectors` downloads.
 """
@@ -43,7 +43,7 @@ def published(name: str) -> str:
 
 
 def strict_der(signature: bytes) -> tuple[int, int] | None:
-    """Returns r and s of a signature in DER, or None for another encoding."""
+    """Returns r and s of a signature in DER, or None if the encoding is invalid."""
 
     def integer(at: int) -> tuple[int, int] | None:
         if len(signature) < at + 3 or signature[at] != 2:
@@ -75,10 +75,7 @@ def signers(digest: bytes, r: int, s: int) -> list[bytes]:
 
 
 def wycheproof() -> list[tuple[bytes, dict[str, Any]]]:
-    """Returns the public key (x
-
-    y) and the test of each case.
-    """
+    """Returns the public key (x || y) and the test of each case."""
     return [
         (bytes.fromhex(group["publicKey"]["uncompressed"])[1:], case)
         for group in json.loads(published(WYCHEPROOF))["testGroups"]

@@ -1,4 +1,4 @@
-"""Recovery and signing against eth-keys and coincurve's own interface."""
+"""Tests recovery and signing against eth-keys and coincurve's own interface."""
 
 from concurrent.futures import ThreadPoolExecutor
 

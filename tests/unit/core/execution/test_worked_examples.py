@@ -1,8 +1,8 @@
-"""Tests of the 33 worked examples of state gas under the rules of April 2026.
+"""Tests the 33 worked examples of state gas under the rules of April 2026.
 
-An example has the gas that its transaction pays (as in the receipt), and the regular gas and state
-gas that its block counts. The numbers are those of the devnet's public tests. A byte of state costs
-1,174 gas at the usual gas limit.
+Each example has the gas that its transaction pays (as in the receipt), and the regular gas and
+state gas that its block counts. The numbers come from the devnet's public tests. A byte of state
+costs 1,174 gas at the usual gas limit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ REVERT = "0 0 REVERT"
 
 @dataclass(frozen=True)
 class Example:
-    """A transaction, accounts besides the common ones, and the expected gas."""
+    """A transaction, additional accounts, and the expected gas."""
 
     number: int
     title: str
@@ -59,7 +59,7 @@ def run(
     number: int, title: str, source: str, figures: tuple[int, int, int], *, gas: int = GAS,
     limit: int = L, balance: int = 0, data: bytes = b"", **others: str,
 ) -> Example:  # fmt: skip
-    """Adds an example that calls CONTRACT. ``others``: code of other contracts by name."""
+    """Returns an example that calls CONTRACT. ``others``: code of other contracts by name."""
     accounts = {CONTRACT: coded(source, balance)}
     named = {"child": CHILD, "grandchild": GRANDCHILD, "storing": STORING}
     accounts |= {named[name]: coded(code) for name, code in others.items()}
@@ -80,7 +80,7 @@ def authorizations(
     number: int, title: str, count: int, existing: int, figures: tuple[int, int, int],
     nonce: int = 0, **fields: Any,
 ) -> Example:  # fmt: skip
-    """Adds an example with ``count`` authorizations; the first ``existing`` signers exist."""
+    """Returns an example with ``count`` authorizations. The first ``existing`` signers exist."""
     signed = [
         sign_authorization(key, chain_id=1, address=CHILD, nonce=nonce) for key in SIGNERS[:count]
     ]
@@ -95,7 +95,10 @@ def authorizations(
 def listing(
     number: int, title: str, keys: tuple[int, ...], paid: int, data: bytes = b""
 ) -> Example:
-    """Adds a call of OTHER with an access list. ``keys``: number of keys by address."""
+    """Returns an example that calls OTHER with an access list.
+
+    ``keys``: number of keys of each address.
+    """
     entries = [(bytes([at + 1]) * 20, list(range(count))) for at, count in enumerate(keys)]
     transaction = Transaction.build(
         type=1, chain_id=1, nonce=0, to=OTHER, gas_limit=GAS, gas_price=2 * 10**9,
@@ -246,7 +249,7 @@ EXAMPLES = [
 
 
 def made(example: Example, transactions: list[Transaction]) -> Any:
-    """Executes these transactions in a block on the accounts of the example."""
+    """Executes transactions in a block on the accounts of the example."""
     alloc = {OTHER.hex(): {"balance": "0x1"}, BURNING.hex(): coded("INVALID")}
     alloc |= {address.hex(): dict(account) for address, account in example.accounts.items()}
     chain = new_chain(APRIL, alloc=alloc, gasLimit=example.limit)
@@ -266,14 +269,14 @@ def test_a_transaction_pays_and_counts(example: Example) -> None:
 
 
 def check_regular(example: Example) -> None:
-    """Adds transactions that burn gas, so that regular gas is the larger sum."""
+    """Asserts the regular gas, in a block in which it is the larger sum."""
     burning = [payment(n, value=0, to=BURNING, gas_limit=CAP) for n in range(1, 4)]
     result = made(example, [example.transaction, *burning])
     assert result.gas_used == example.regular + 3 * CAP
 
 
 def check_state(example: Example) -> None:
-    """The state gas equals the gas that the next transaction cannot use."""
+    """Asserts that the state gas equals the gas that the next transaction cannot use."""
     left = example.limit - example.state + 21_000
 
     def add(gas: int) -> None:

@@ -1,4 +1,4 @@
-"""An assembler, and random contracts that call each other."""
+"""Assembles code, and makes random contracts that call each other."""
 
 from hypothesis import strategies as st
 
@@ -11,7 +11,7 @@ ADDRESSES = (MAIN, OTHER, THIRD, bytes(19) + b"\x02", bytes(19) + b"\x04", bytes
 
 
 def asm(*parts: str | int | bytes) -> bytes:
-    """Assembles mnemonics (several per string), numbers and 20-byte addresses (as PUSH)."""
+    """Assembles mnemonics (several per string), numbers, and 20-byte addresses (pushed)."""
     code = b""
     for part in parts:
         if isinstance(part, str):
@@ -29,7 +29,7 @@ def returning(*parts: str | int | bytes) -> bytes:
 
 
 def store_initcode(initcode: bytes) -> bytes:
-    """Assembles code that stores up to 32 bytes of init code at memory 0."""
+    """Assembles code that stores init code of up to 32 bytes at memory 0."""
     return asm(int.from_bytes(initcode.ljust(32, b"\0"), "big"), 0, "MSTORE")
 
 
@@ -57,7 +57,7 @@ _INITCODES = (
 
 @st.composite
 def op_step(draw: st.DrawFn) -> bytes:
-    """Draws an opcode with its operands. Usually pops its results."""
+    """Draws an opcode with its operands. Usually pops the results."""
     op = draw(st.sampled_from(_STACK_ONLY))
     operands = [draw(_NUMBERS if op.kind.value != "memory" else _SMALL) for _ in range(op.pops)]
     if op.mnemonic.startswith(("LOG", "KECCAK", "CALLDATACOPY", "CODECOPY", "RETURNDATACOPY")):

@@ -1,4 +1,4 @@
-"""Tests of calls: passed gas, stipend, depth, balance, return data, delegations, precompiles."""
+"""Tests calls: passed gas, stipend, depth, balance, return data, delegations, precompiles."""
 
 import pytest
 

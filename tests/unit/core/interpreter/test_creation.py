@@ -1,4 +1,4 @@
-"""CREATE, CREATE2, creation messages and SELFDESTRUCT."""
+"""Tests CREATE, CREATE2, creation messages and SELFDESTRUCT."""
 
 import pytest
 

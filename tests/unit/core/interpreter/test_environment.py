@@ -1,4 +1,4 @@
-"""Tests of opcodes that read the message, the block and other accounts."""
+"""Tests opcodes that read the message, the block and other accounts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of every way a frame can end: consumed gas, returned gas and error text."""
+"""Tests every way a frame can end: consumed gas, returned gas and error text."""
 
 import pytest
 

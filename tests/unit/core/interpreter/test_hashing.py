@@ -15,7 +15,7 @@ ECHO = (
 
 
 def machine() -> BareMachine:
-    """A machine whose contract hashes its call data."""
+    """Returns a machine with a contract that hashes its call data."""
     return BareMachine("osaka", {MAIN: {"code": ECHO}})
 
 

@@ -1,4 +1,4 @@
-"""Tests of memory: gas, initial zeros, and isolation between frames."""
+"""Tests memory: gas, initial zeros, and isolation between frames."""
 
 import pytest
 from hypothesis import given, settings

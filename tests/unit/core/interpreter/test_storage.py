@@ -1,4 +1,4 @@
-"""Tests of storage: gas and refund of transitions, cold access, transient storage."""
+"""Tests storage: gas and refund of transitions, cold access, transient storage."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Tests of step records, also where the untraced loop fuses opcodes."""
+"""Tests step records, also for opcodes that the untraced loop fuses."""
 
 from typing import Any
 

@@ -19,7 +19,7 @@ def signed(x: int) -> int:
 
 
 def truncated(a: int, b: int) -> tuple[int, int]:
-    """Returns quotient and remainder, rounded towards zero."""
+    """Returns quotient and remainder. The quotient is rounded towards zero."""
     quotient = abs(a) // abs(b) * (1 if a * b >= 0 else -1)
     return quotient, a - quotient * b
 

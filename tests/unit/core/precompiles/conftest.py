@@ -1,4 +1,4 @@
-"""Test vectors of every precompile, from the shared archive."""
+"""Provides test vectors of every precompile from the shared archive."""
 
 import io
 import json
@@ -17,7 +17,7 @@ ARCHIVE = Path("fixtures", "precompile_vectors.tar.zst")
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A call: its input, and either output and gas or the reason of its failure."""
+    """A call: its input, and either its output and gas, or the reason of its failure."""
 
     name: str
     data: bytes

@@ -1,4 +1,4 @@
-"""Tests that BLAKE2b can be computed with the precompile, and that input must have 213 bytes."""
+"""Tests that the precompile can compute BLAKE2b, and that its input must have 213 bytes."""
 
 import hashlib
 

@@ -86,7 +86,7 @@ def equals_one(*exponents: tuple[int, int]) -> bool:
 
 
 def twist_points() -> Iterator[bytes]:
-    """Yields points of the twist by increasing x, which are almost surely not in the subgroup."""
+    """Yields points of the twist by increasing x. They are almost surely not in the subgroup."""
     twist_b = bn.FQ2([3, 0]) / bn.FQ2([9, 1])
     for n in range(1, 30):
         x = bn.FQ2([n, 1])

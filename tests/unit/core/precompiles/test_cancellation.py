@@ -1,6 +1,6 @@
 """Tests that precompiles which may run long stop when the execution is cancelled.
 
-The others take less than 10 ms for all the gas of a transaction. MODEXP cannot be split.
+Other precompiles take less than 10 ms for all the gas of a transaction. MODEXP cannot be split.
 """
 
 import pytest

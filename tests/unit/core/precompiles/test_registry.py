@@ -1,4 +1,4 @@
-"""Tests of addresses by fork, charges and failures of precompiles."""
+"""Tests addresses by fork, charges and failures of precompiles."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

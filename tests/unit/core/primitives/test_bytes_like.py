@@ -1,4 +1,4 @@
-"""Tests of the values that Python programs may pass as bytes and as slots."""
+"""Tests the values that Python programs may pass as bytes and as slots."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of JSON that is deeper than Python's recursion limit."""
+"""Tests JSON that is deeper than Python's recursion limit."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Durations with and without a unit."""
+"""Tests durations with and without a unit."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Hex text compared with Python's codec; quantities; refused texts and their errors."""
+"""Tests hex text against Python's codec, quantities, and the errors of rejected texts."""
 
 import pytest
 from eth_utils import to_checksum_address

@@ -1,4 +1,4 @@
-"""Tests of 128-bit division, atomics and the seed, which no other test calls directly."""
+"""Tests 128-bit division, atomics and the seed. No other test calls them directly."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Tests that Keccak-256 of many messages equals that of each message, with all vector units."""
+"""Tests that Keccak-256 of many messages equals that of each message, on all vector units."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Merging sorted records has the same result as sorting all records."""
+"""Tests that merging sorted records gives the result of sorting all records."""
 
 import pytest
 from hypothesis import given

@@ -102,7 +102,7 @@ def test_keys_with_one_full_hash_stay_apart(size: int) -> None:
 
 
 class Versions(RuleBasedStateMachine):
-    """Versions branch off each other at random. Each must keep the content of its model."""
+    """Versions of a map that branch at random. Each must keep the content of its model."""
 
     versions = Bundle("versions")
     keys = st.one_of(
@@ -242,7 +242,7 @@ def test_a_snapshot_costs_only_the_paths_that_change() -> None:
 
 
 def derive(base: BytesMap, version: BytesMap, number: int) -> BytesMap:
-    """Edits every sixteenth key of a version, while other threads edit theirs."""
+    """Edits every sixteenth key of a version, while other threads edit other keys."""
     for part in range(10):
         keys = [key_of(i * 16 + number) for i in range(part * 60, part * 60 + 60)]
         version.update([(key, key_of(number, 1)) for key in keys])

@@ -1,4 +1,4 @@
-"""Tests of the values of FASTEVM_SIMD."""
+"""Tests the values of FASTEVM_SIMD."""
 
 import os
 import subprocess

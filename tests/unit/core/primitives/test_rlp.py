@@ -1,4 +1,4 @@
-"""Tests RLP against the package rlp. Non-canonical and too deep encodings are refused."""
+"""Tests RLP against the package rlp. Non-canonical and too deep encodings are rejected."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Suggestions for misspelt words."""
+"""Tests suggestions for misspelt words."""
 
 from fastevm.core.primitives.suggestion import nearest
 

@@ -99,7 +99,7 @@ def test_keys_with_one_full_hash_stay_apart() -> None:
 
 
 class Versions(RuleBasedStateMachine):
-    """Versions branch off each other at random. Each must keep the content of its model."""
+    """Versions of a map that branch at random. Each must keep the content of its model."""
 
     versions = Bundle("versions")
     keys = st.one_of(
@@ -189,7 +189,7 @@ def test_a_snapshot_costs_only_the_paths_that_change() -> None:
 
 
 def derive(base: WordDict, version: WordDict, number: int) -> WordDict:
-    """Edits every sixteenth key of a version, while other threads edit theirs."""
+    """Edits every sixteenth key of a version, while other threads edit other keys."""
     for key in range(number, 9_600, 16):
         version.set(key, number + 2)
         assert base.get(key) == (1 if key < 5_000 else 0)
@@ -223,7 +223,7 @@ def hoard(lines: int) -> list[int]:
 
 
 def put_with(version: WordDict, key: int, value: int, allowed: dict[int, int]) -> bool:
-    """Returns whether this many free records of each size suffice to write a key."""
+    """Returns whether ``allowed`` free records of each size suffice to write a key."""
     hoards = {lines: hoard(lines) for lines in allowed}
     refuse_chunks(True)
     try:

@@ -1,4 +1,4 @@
-"""Tests of reasons to stop a run: time limit, cancelled deadline, loop budget."""
+"""Tests reasons to stop a run: time limit, cancelled deadline, loop budget."""
 
 import threading
 import time

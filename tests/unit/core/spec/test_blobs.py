@@ -1,4 +1,4 @@
-"""Tests of blob parameters and of numbers in configuration files."""
+"""Tests blob parameters, and numbers in configuration files."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of fork identifiers against those published for mainnet."""
+"""Tests fork identifiers against the published identifiers of mainnet."""
 
 import pytest
 

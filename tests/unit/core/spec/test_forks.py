@@ -271,7 +271,7 @@ PRECOMPILES = {
 
 
 def _upto(fork_name, by_fork):
-    """Returns the entries of all forks up to this one, in order."""
+    """Returns the entries of all forks up to ``fork_name``, in order."""
     return [by_fork[name] for name in NAMES[: NAMES.index(fork_name) + 1] if name in by_fork]
 
 
@@ -333,7 +333,7 @@ def test_eips_speak_only_of_things_that_exist():
 
 
 def entries():
-    """Returns every EIP entry of Ethereum's forks by its name."""
+    """Returns every EIP entry of Ethereum's forks by name."""
     found = {**vars(eips), **vars(amsterdam)}
     return {name: e for name, e in found.items() if isinstance(e, eips.Eip)}
 

@@ -1,4 +1,4 @@
-"""Tests of the command that prints the rules."""
+"""Tests the command that prints the rules."""
 
 import subprocess
 import sys

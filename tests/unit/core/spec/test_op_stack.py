@@ -1,4 +1,4 @@
-"""Tests of the forks of OP-stack chains: rules and activation."""
+"""Tests the forks of OP-stack chains: rules and activation."""
 
 import pytest
 

@@ -31,7 +31,7 @@ GROSS_METERING = [
 
 
 def transition(original, current, new):
-    """Returns the first row, in the order of the declarations, that fits a write."""
+    """Returns the first declared row that fits a write."""
     if new == current:
         return Row.NOOP
     if current == original:
@@ -46,7 +46,7 @@ def transition(original, current, new):
 
 
 def specified_net(original, current, new, prices):
-    """Returns (gas, refund) by the conditions of EIP-1283, which later EIPs keep."""
+    """Returns (gas, refund) by the conditions of EIP-1283. Later EIPs keep these conditions."""
     unchanged_or_dirty, reset, clear = prices
     if current == new:
         return unchanged_or_dirty, 0

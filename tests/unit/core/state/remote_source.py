@@ -1,4 +1,4 @@
-"""A source of remote state for tests: a layer that counts its requests."""
+"""A source of remote state for tests. It serves a layer and counts its requests."""
 
 from __future__ import annotations
 

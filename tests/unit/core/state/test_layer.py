@@ -29,7 +29,7 @@ changes = st.dictionaries(
 
 
 def applied(model: dict, change: dict) -> dict:
-    """Returns the model, which is made of dictionaries, after a change."""
+    """Returns a model made of dictionaries after a change."""
     result = {
         address: dict(fields, storage=dict(fields["storage"])) for address, fields in model.items()
     }

@@ -1,4 +1,4 @@
-"""Tests of layers above a remote state: values, fetches and local changes."""
+"""Tests layers above a remote state: values, fetches and local changes."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_values_can_be_put_before_they_are_asked_for() -> None:
 
 
 def test_code_of_an_account_that_was_known_without_it_is_not_shared() -> None:
-    """The first known value stays. The code of the other value must not be reachable."""
+    """The first known value stays. The other value's code must not be reachable."""
     state = RemoteState(LayerSource(Layer.empty()))
     codes = [bytes([n]) * 4_000 for n in (1, 2)]
     state.put(Found({A: RemoteAccount(1, 1)}))
@@ -153,7 +153,7 @@ def test_many_values_are_found_again() -> None:
 
 
 def test_a_run_that_reads_another_state_ends() -> None:
-    """Fetches for this remote state cannot give the values that the run misses in the other one."""
+    """The run misses values of another remote state. Fetches for this state cannot provide them."""
     layer, source = forked(ACCOUNTS)
     other, elsewhere = forked(ACCOUNTS)
     with pytest.raises(StateNotKnown, match="another block"):

@@ -1,4 +1,4 @@
-"""Tests that a state root is the same on one and on several threads."""
+"""Tests that one thread and several threads compute the same state root."""
 
 from random import Random
 
@@ -8,7 +8,7 @@ from fastevm.core.state.layer import Layer
 
 
 def accounts(random, count, slots):
-    """Returns accounts with distinct addresses, some of them with storage."""
+    """Returns accounts with distinct addresses. Some of them have storage."""
     return {
         random.randbytes(20): {
             "balance": random.randrange(1, 10**18),

@@ -1,4 +1,4 @@
-"""Tests that streamed states are restored with the same root, and that damaged data are refused."""
+"""Tests that streamed states are restored with the same root, and damaged data is rejected."""
 
 import random
 import tracemalloc

@@ -30,7 +30,7 @@ def common_beginning(paths: list[tuple[int, ...]]) -> int:
 
 
 def structure(items: dict[tuple[int, ...], bytes]) -> Any:
-    """Returns the node with these items, as nested lists and bytes."""
+    """Returns the node of these items as nested lists and bytes."""
     if len(items) == 1:
         [(path, value)] = items.items()
         return [hex_prefix(path, True), value]

@@ -1,4 +1,4 @@
-"""Tests that proofs of present and absent keys verify, and that all others fail."""
+"""Tests that proofs of present and absent keys verify, and that all other proofs fail."""
 
 import random
 

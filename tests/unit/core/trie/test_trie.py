@@ -104,7 +104,7 @@ def test_any_order_of_puts_and_deletes_gives_the_same_root(
 
 
 class Versions(RuleBasedStateMachine):
-    """Versions branch off each other, hashed or not. Each must keep its content and root."""
+    """Versions of a trie that branch, hashed or not. Each must keep its content and root."""
 
     versions = Bundle("versions")
 

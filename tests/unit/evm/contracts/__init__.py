@@ -1,1 +1,1 @@
-"""Tests of contracts as Python objects."""
+"""Tests contracts as Python objects."""

@@ -1,4 +1,4 @@
-"""The codec of the contract ABI, compared with eth-abi."""
+"""Tests the codec of the contract ABI against eth-abi."""
 
 import math
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Tests of contracts as Python objects: calls, deployments, events and errors."""
+"""Tests contracts as Python objects: calls, deployments, events and errors."""
 
 import copy
 import gc
@@ -32,7 +32,7 @@ def token() -> Contract:
 
 
 def echo(inputs: list[dict[str, Any]]) -> Contract:
-    """Returns a contract whose function returns its arguments."""
+    """Returns a contract with a function that returns its arguments."""
     evm = EVM()
     evm.set_code(BOB, ECHO)
     item = {"type": "function", "name": "same", "inputs": inputs, "outputs": inputs}

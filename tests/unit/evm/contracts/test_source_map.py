@@ -1,4 +1,4 @@
-"""Tests of source locations of each pc, from the output of Vyper and solc."""
+"""Tests the source location of each pc, from the output of Vyper and solc."""
 
 import json
 from pathlib import Path

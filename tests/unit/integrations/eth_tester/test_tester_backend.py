@@ -22,7 +22,7 @@ NEEDS_PY_EVM = "test_send_raw_transaction_invalid_rlp_transaction"
 
 
 class TestOwnCases(BaseTestBackendDirect):  # type: ignore[misc]
-    """The cases that eth-tester publishes for backends."""
+    """Runs the cases that eth-tester publishes for backends."""
 
     @pytest.fixture
     def eth_tester(

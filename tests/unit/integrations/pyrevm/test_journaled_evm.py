@@ -1,4 +1,4 @@
-"""Tests of pyrevm's interface that a comparison with pyrevm does not cover."""
+"""Tests the parts of pyrevm's interface that the comparison with pyrevm does not cover."""
 
 import copy
 import json

@@ -40,7 +40,7 @@ class Source:
         return self._message(self.producer.close_slice())
 
     def seal(self) -> Block:
-        """Seals the block, makes it canonical here and returns it."""
+        """Seals the block, makes it canonical on this node, and returns it."""
         return self.producer.seal()
 
     def block(self, *slices: tuple[bytes, ...]) -> tuple[list[FeedSlice], Block]:
@@ -63,7 +63,7 @@ class Source:
 
 
 class Sink:
-    """A follower to which the test passes messages."""
+    """A follower. The test passes messages to it."""
 
     def __init__(self, node: Node | None = None) -> None:
         if node is None:
@@ -93,7 +93,7 @@ class Sink:
         return self.node.pending()
 
     def position(self) -> tuple[int, int] | None:
-        """Returns number and slice index of the pending block."""
+        """Returns block number and slice index of the pending block."""
         pending = self.pending
         return None if pending is None else (pending.header.number, pending.slice_index)
 

@@ -1,4 +1,4 @@
-"""A sequencer of the OP stack for tests: blocks in slices that begin with L1 attributes."""
+"""A sequencer of the OP stack for tests. Its blocks have slices and begin with L1 attributes."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def op_genesis(name: str = "unichain-sepolia", **times: int) -> dict[str, Any]:
 
 
 def op_node(genesis: dict[str, Any]) -> Node:
-    """Returns a node on this genesis that builds no blocks. Its blocks are a second apart."""
+    """Returns a node on this genesis that builds no blocks. Block times are one second."""
     return genesis_node(genesis, block_time_ms=1_000, fixed_block_time=True)
 
 
@@ -91,7 +91,7 @@ class OpSource:
         return self.slice(*(raws or (self.attributes(timestamp),)))
 
     def slice(self, *raws: bytes) -> FeedSlice:
-        """Returns a slice's message with these transactions, state root and block hash."""
+        """Returns a slice's message with these transactions, the state root and the block hash."""
         assert self.sliced is not None
         for raw in raws:
             self.sliced.add(Transaction.decode(raw))
@@ -106,7 +106,7 @@ class OpSource:
         return replace(slice_of(pending), **roots, block_hash=block_hash)
 
     def seal(self) -> Block:
-        """Seals the block, makes it canonical here and returns it."""
+        """Seals the block, makes it canonical on this node, and returns it."""
         assert self.sliced is not None
         block, result = self.sliced.seal()
         self.chain.append(block, result)
@@ -128,13 +128,13 @@ class OpSource:
 
 
 class OpSink(Sink):
-    """A follower of that chain to which the test passes messages."""
+    """A follower of an OP-stack chain. The test passes messages to it."""
 
     def __init__(self, genesis: dict[str, Any]) -> None:
         super().__init__(op_node(genesis))
 
     def position(self) -> tuple[int, int] | None:
-        """Returns number and slice index of the pending block."""
+        """Returns block number and slice index of the pending block."""
         pending = self.node.pending()
         return None if pending is None else (pending.header.number, pending.slice_index)
 

@@ -1,4 +1,4 @@
-"""Tests of importing an upstream's blocks: new blocks, other branches, and foreign chains."""
+"""Tests the import of an upstream's blocks: new blocks, other branches, and foreign chains."""
 
 from collections.abc import Callable
 from threading import RLock
@@ -42,7 +42,7 @@ class FakeUpstream:
 
 
 class Pair:
-    """A chain that follows another."""
+    """A chain, and the chain that follows it."""
 
     def __init__(self, upstream: Chain | None = None, limits: ChainLimits | None = None) -> None:
         self.theirs = upstream or new_chain()

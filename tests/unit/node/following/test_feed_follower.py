@@ -1,4 +1,4 @@
-"""Tests that slices of a feed become pending state, and that contradictory ones are dropped."""
+"""Tests that slices of a feed become pending state, and that contradictory slices are dropped."""
 
 import pytest
 
@@ -201,7 +201,7 @@ def test_pending_on_a_block_that_lost_goes(source: Source, sink: Sink) -> None:
 
 
 def other_block(raws: tuple[bytes, ...]) -> Block:
-    """Builds another block with the same transactions, each in a separate slice."""
+    """Builds another block with equal transactions, each in a separate slice."""
     other = Source()
     return other.block(*((raw,) for raw in raws))[1]
 

@@ -1,4 +1,4 @@
-"""Tests of the queues of the feed's readers."""
+"""Tests the queues of the feed's readers."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Tests of the order of feed messages: every case of the protocol's table, and early messages."""
+"""Tests the order of feed messages: every case of the protocol's table, and early messages."""
 
 import pytest
 

@@ -40,7 +40,10 @@ def reported() -> Story:
 
 
 def delivered(story: Story, faults: list[int], delays: list[int]) -> list[FeedSlice | Block]:
-    """Returns the messages that a follower gets: some faulty, each block a few messages late."""
+    """Returns the messages that a follower gets.
+
+    Some are faulty, and blocks are some messages late.
+    """
     out: list[FeedSlice | Block] = []
     held: list[FeedSlice] = []
     waiting: list[tuple[int, Block]] = []

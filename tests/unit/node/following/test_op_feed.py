@@ -1,4 +1,4 @@
-"""Tests of following an OP-stack chain: the checks of each feed format."""
+"""Tests following an OP-stack chain: the checks of each feed format."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ FORKS = {
 
 
 def forked(fork: str, delay: int = 0) -> dict[str, Any]:
-    """Returns the genesis with this fork from ``delay`` seconds on."""
+    """Returns a genesis that activates ``fork`` after ``delay`` seconds."""
     genesis = op_genesis()
     start = int(genesis["timestamp"], 16)
     times = dict.fromkeys(FORKS[fork], start + 1 + delay)

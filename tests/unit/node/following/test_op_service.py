@@ -1,4 +1,4 @@
-"""Tests of a follower of an OP-stack chain over sockets, with every feed format."""
+"""Tests a follower of an OP-stack chain over sockets, with every feed format."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -47,7 +47,7 @@ class Feed:
 
 
 class Harness:
-    """A sequencer with JSON-RPC, a feed, and a follower of both that serves JSON-RPC too."""
+    """A sequencer with JSON-RPC, its feed, and a follower of both with JSON-RPC."""
 
     def __init__(self) -> None:
         genesis = op_genesis()

@@ -1,4 +1,4 @@
-"""Tests that a follower ends with the state of the first node, whatever fails in between."""
+"""Tests that a follower ends with the state of the first node, whatever fails before."""
 
 import asyncio
 import time
@@ -94,7 +94,7 @@ async def eventually(condition: Callable[[], object]) -> None:
 
 
 def same_chain(node: Node, other: Node) -> bool:
-    """Returns whether the follower has all but the publisher's newest block, with receipts."""
+    """Returns whether the follower has the publisher's blocks, except the newest, with receipts."""
     number = node.chain.head.number - 1
     mine, theirs = node.chain.canonical_hash(number), other.chain.canonical_hash(number)
     if number < 1 or mine is None or mine != theirs:

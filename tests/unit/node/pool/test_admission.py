@@ -1,4 +1,4 @@
-"""Tests of the checks before a transaction enters the pool, and of their error texts."""
+"""Tests the checks before a transaction enters the pool, and their error texts."""
 
 from hashlib import sha256
 from typing import Any
@@ -158,7 +158,7 @@ def test_without_a_setup_blobs_are_refused() -> None:
 
 
 def test_proofs_of_blobs_become_proofs_of_cells(setup: TrustedSetup) -> None:
-    """After Osaka, blob proofs are accepted and blocks get sidecars with cell proofs."""
+    """After Osaka, blob proofs are still accepted, and blocks get sidecars with cell proofs."""
     zeros = bytes(131_072)
     transaction = with_blobs([GENERATOR, INFINITY])
     blobs = sidecar([ONES, zeros], [GENERATOR, INFINITY], 0)

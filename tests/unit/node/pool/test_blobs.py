@@ -6,7 +6,7 @@ from fastevm.node.pool.pool import TransactionPool
 
 
 class Rich:
-    """A state in which every account is funded."""
+    """A state with funds for every account."""
 
     def balance(self, address: bytes) -> int:
         return 10**30

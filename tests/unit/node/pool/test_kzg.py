@@ -1,4 +1,4 @@
-"""Tests that the trusted setup is loaded in the background, some time after the start."""
+"""Tests that a node loads the trusted setup in the background, some time after the start."""
 
 import asyncio
 import time

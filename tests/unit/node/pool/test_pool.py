@@ -1,4 +1,4 @@
-"""Tests of the pool: accepted and refused transactions, error texts, order of senders."""
+"""Tests the pool: accepted and rejected transactions, error texts, order of senders."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests of the learned execution times, and of the order that follows from them."""
+"""Tests the learned execution times, and the order of transactions that follows from them."""
 
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.state.layer import Layer

@@ -1,4 +1,4 @@
-"""Tests of the transactions that a producer includes in a block."""
+"""Tests which transactions a producer includes in a block."""
 
 import resource
 import sys
@@ -21,7 +21,7 @@ SENDERS = dev_accounts(4)
 
 @pytest.mark.parametrize(("hardfork", "counts"), [("amsterdam", [4]), ("prague", [3, 1])])
 def test_gas_beyond_the_cap_needs_no_room_for_regular_gas(hardfork: str, counts: list[int]) -> None:
-    """The last transaction may use 30 million gas, which fits only as half of it is state gas."""
+    """The last transaction may use 30 million gas. It fits only because half of it is state gas."""
     node = dev_node(accounts=4, mining=Mining.MANUAL, hardfork=hardfork, gas_limit=LIMIT)
     node.development.amend({BURNER: {"code": "0xfe"}})
     gas = [CAP, CAP, 30_000, 30_000_000]
@@ -38,7 +38,7 @@ def test_gas_beyond_the_cap_needs_no_room_for_regular_gas(hardfork: str, counts:
 
 @contextmanager
 def address_space(more: int) -> Iterator[None]:
-    """Limit the address space of this process to ``more`` bytes above what it uses."""
+    """Limits the address space of this process to ``more`` bytes above its current size."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     before = resource.getrlimit(resource.RLIMIT_AS)
     used = pages * resource.getpagesize()

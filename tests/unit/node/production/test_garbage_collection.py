@@ -13,7 +13,7 @@ LONG = 10.0  # seconds until the next slice: enough for any collection
 
 @pytest.fixture
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    """A started collector: existing objects are frozen."""
+    """Provides a started collector, which has frozen all existing objects."""
     monkeypatch.setattr(collector, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(collector, "PERIOD_SECONDS", 0.0)
     running = Collector()

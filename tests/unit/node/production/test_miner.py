@@ -1,4 +1,4 @@
-"""Tests of mining modes that change while the node runs."""
+"""Tests mining modes that change while the node runs."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ def payment(node: Node, nonce: int) -> bytes:
 
 @pytest.fixture(params=[Mining.INSTANT, Mining.CADENCE])
 def node(request: pytest.FixtureRequest) -> Iterator[Node]:
-    """A node that mines on demand, from its start or after it built slices."""
+    """Provides a node that mines on demand, either from its start or after it has built slices."""
     made = dev_node(accounts=1, mining=request.param, block_time_ms=UNHURRIED_MS)
     made.producer.start()
     made.development.miner.set_automine(True)

@@ -1,4 +1,4 @@
-"""Tests of blocks above a simulated L1: attributes first, then deposits, then the pool."""
+"""Tests blocks above a simulated L1: attributes first, then deposits, then the pool."""
 
 import random
 import time

@@ -1,4 +1,4 @@
-"""Tests of blocks in slices: number, content and order of slices."""
+"""Tests blocks in slices: number, content and order of slices."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ ENDLESS = bytes.fromhex("5b5f56")
 
 
 class Watched:
-    """A node that builds slices, and every slice that it published."""
+    """A node that builds slices, and a list of all published slices."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -83,7 +83,7 @@ def live() -> Iterator[Watched]:
 
 @pytest.fixture
 def unhurried() -> Iterator[Watched]:
-    """A node with slices by the clock whose block does not end during a test."""
+    """Provides a node with timed slices and a block that does not end during a test."""
     yield from watched(block_time_ms=UNHURRIED_MS, slice_interval_ms=50)
 
 
@@ -98,7 +98,7 @@ def manual() -> Watched:
 
 
 def filled(node: Node, seconds: float) -> float:
-    """Returns the CPU seconds of filling a slice whose deadline is this many seconds away."""
+    """Returns the CPU seconds of filling a slice with a deadline in ``seconds``."""
     started = time.thread_time()
     node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + seconds)
     return time.thread_time() - started
@@ -245,7 +245,7 @@ def test_a_transaction_that_gets_no_time_stays(manual: Watched) -> None:
     add, taken = node.producer.open_block.add, []
 
     def too_late(transaction: Transaction) -> Receipt:
-        """Raises as if the deadline had passed before anything ran, as on a busy machine."""
+        """Raises as if the deadline had passed before execution, as on a busy machine."""
         taken.append(transaction)
         raise InvalidTransaction("cancelled", "the run was cancelled")
 

@@ -1,4 +1,4 @@
-"""Tests of the parent on which a block of slices begins."""
+"""Tests the choice of the parent of a block with slices."""
 
 from fastevm.node import Mining, dev_node
 from fastevm.node.production.sliced_block import open_child_block

@@ -1,4 +1,4 @@
-"""Tests of a fork's options: anvil's names, units and defaults, and contradictions."""
+"""Tests a fork's options: anvil's names, units and defaults, and contradictions."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests of a generation of known values: carried and fetched values."""
+"""Tests a generation of known values: carried and fetched values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANGES: dict[bytes, dict[str, Any]] = {A: {"storage": {1: 11}}, C: {"balance": 
 
 
 def begun() -> tuple[Layer, Generation, LayerSource]:
-    """Returns a newer state that knows A, slot 1 of A, and C; and its generation."""
+    """Returns a newer state that knows A, slot 1 of A, and C. Also returns its generation."""
     layer, _ = forked(ACCOUNTS)
     newer = layer.with_accounts(CHANGES)
     source = LayerSource(Layer.of(ACCOUNTS).with_accounts(CHANGES))

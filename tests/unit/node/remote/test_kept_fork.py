@@ -51,14 +51,14 @@ def upstream() -> Iterator[ServerThread]:
 
 
 class Home:
-    """A data directory of a fork, used by one node after another."""
+    """A data directory of a fork. One node after another uses it."""
 
     def __init__(self, path: Path, url: str) -> None:
         self.path, self.url = path, url
         self.node: Node | None = None
 
     def open(self, mining: Mining = Mining.MANUAL, **options: Any) -> Node:
-        """Abandons the current node, as kill -9 does, and starts the next."""
+        """Abandons the current node, as kill -9 does, and starts the next node."""
         self.close()
         fork = {
             name: options.pop(name) for name in ("block", "offline", "chain_id") if name in options

@@ -1,4 +1,4 @@
-"""Tests of a fork of a chain whose request queues have entries (EIP-7002, EIP-7251)."""
+"""Tests a fork of a chain with entries in its request queues (EIP-7002, EIP-7251)."""
 
 import pytest
 
@@ -15,7 +15,7 @@ TIMESTAMP = 1_700_000_000
 
 
 def queued(name: str) -> tuple[Node, bytes]:
-    """Returns a node whose queue of that name has entries, and the contract."""
+    """Returns a node with entries in the named queue, and the queue's contract."""
     node = dev_node(mining=Mining.MANUAL, accounts=3, timestamp=TIMESTAMP)
     head = node.chain.head.header
     contract = node.chain.schedule_for_child(head, TIMESTAMP + 1).system_contracts[name]

@@ -271,7 +271,7 @@ def test_accounts_of_other_words_and_paths() -> None:
 
 
 def test_a_number_selects_the_accounts_of_anvil() -> None:
-    """The keys that projects list for ``anvil --mnemonic-seed-unsafe 2``."""
+    """The keys are those that projects list for ``anvil --mnemonic-seed-unsafe 2``."""
     first, second = node_of("-a", "2", "--mnemonic-seed-unsafe", "2").accounts
     assert first.private_key.hex() == (
         "d6a036f561e03196779dd34bf3d141dec4737eec5ed0416e413985ca05dad51a"
@@ -414,7 +414,7 @@ def test_what_is_wrong_in_the_file_is_reported_with_its_name(
 
 
 def options_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str, **variables: str) -> Any:
-    """Return the options with the working directory ``folder``."""
+    """Returns the options for the working directory ``folder``."""
     monkeypatch.chdir(folder)
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)

@@ -1,4 +1,4 @@
-"""Tests of batches: order, worker jobs, limits, and calls that do not end on the loop."""
+"""Tests batches: order, worker jobs, limits, and calls that do not end on the loop."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ def batch(*names: str) -> str:
 
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a function that registers a handler for the time of the test."""
+    """Provides a function that registers a handler for the duration of the test."""
 
     def register(name: str, place: RunOn, work: Any) -> None:
         monkeypatch.setitem(METHODS, name, Method(name, work, (), place))
@@ -39,7 +39,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def places(register: Any) -> list[tuple[str, bool]]:
-    """Registers methods of every `RunOn`. Returns a record of calls and their threads."""
+    """Registers methods of every `RunOn`. Provides a record of calls and their threads."""
     seen: list[tuple[str, bool]] = []
     here = threading.get_ident()
 

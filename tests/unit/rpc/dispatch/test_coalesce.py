@@ -1,4 +1,4 @@
-"""Tests that coalesced calls are prepared together, and each is run and answered once."""
+"""Tests that coalesced calls are prepared together, and each call runs once."""
 
 import asyncio
 import json

@@ -74,7 +74,7 @@ def test_work_that_fails_is_logged_and_the_rest_is_done(
 
 
 async def asked(url: str, *bodies: Any) -> list[Any]:
-    """Returns the answers to bodies sent in one piece over one connection."""
+    """Sends all bodies in one write over one connection. Returns the answers."""
     host, port = url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     for body in bodies:

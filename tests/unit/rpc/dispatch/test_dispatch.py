@@ -1,4 +1,4 @@
-"""Tests of the JSON-RPC layer: forms of requests, batches, limits, failing handlers."""
+"""Tests the JSON-RPC layer: forms of requests, batches, limits, failing handlers."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ def request(**members: Any) -> str:
 
 @pytest.fixture
 def handler(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a function that registers a handler for the time of the test."""
+    """Provides a function that registers a handler for the duration of the test."""
 
     def register(name: str, work: Any, *params: Param, run_on: RunOn = RunOn.WORKER) -> None:
         monkeypatch.setitem(METHODS, name, Method(name, work, params, run_on))

@@ -1,4 +1,4 @@
-"""Tests that too large bodies are refused before they are parsed."""
+"""Tests that too large bodies are rejected before they are parsed."""
 
 import json
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Tests of lenient quantities, which only a development node accepts."""
+"""Tests lenient quantities, which only a development node accepts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests of worker threads: two lanes, a bounded queue, and jobs whose client has disconnected."""
+"""Tests worker threads: two lanes, a bounded queue, and jobs of disconnected clients."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ def workers() -> Any:
 
 
 class Endless:
-    """A simulation that only its caller stops: its deadline is longer than a test waits."""
+    """A simulation that only its caller stops. Its deadline is longer than a test waits."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()

@@ -1,4 +1,4 @@
-"""Tests of polled filters: changes since the last poll, reorganisations, limits and timeouts."""
+"""Tests polled filters: changes since the last poll, reorganisations, limits and timeouts."""
 
 import asyncio
 import json
@@ -262,7 +262,7 @@ def test_a_client_does_not_shut_out_others() -> None:
 
 
 async def test_filters_count_for_the_address_that_asked_wherever_they_are_made() -> None:
-    """Filters made in batches and by workers count for their client, too."""
+    """Filters that batches and workers make count for their client, too."""
     limits = Limits(client_filters=500)
     node = FakeNode(chain_of(3))
     server = Server(node, FakeSimulator(), [Listener(DIALECTS["geth"], port=0)], limits=limits)

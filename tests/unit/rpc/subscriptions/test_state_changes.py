@@ -1,4 +1,4 @@
-"""Tests of ``stateChanges`` over a WebSocket: reported accounts, times and values."""
+"""Tests ``stateChanges`` over a WebSocket: reported accounts, times and values."""
 
 import json
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ A, B, C = (bytes([number]) * 20 for number in (0xAA, 0xBB, 0xCC))
 
 
 class Harness:
-    """A server over a node in memory whose states a test sets."""
+    """A server of a node in memory. Tests set the node's states."""
 
     def __init__(self, node: FakeNode, server: Server, http: aiohttp.ClientSession) -> None:
         self.node = node
@@ -41,7 +41,7 @@ class Harness:
         return made
 
     def block(self, layer: Layer, remove: int = 0, extra: bytes = b"") -> None:
-        """Makes a block with this state the head, after removing ``remove`` blocks."""
+        """Removes ``remove`` blocks, then makes a block with this state the head."""
         blocks = self.node.chain.blocks
         parent = blocks[len(blocks) - 1 - remove]
         made = chain_of(1).blocks[0]

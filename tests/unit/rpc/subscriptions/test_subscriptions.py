@@ -1,4 +1,4 @@
-"""Tests of subscriptions over a WebSocket: messages, order and recipients."""
+"""Tests subscriptions over a WebSocket: messages, order and recipients."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ def transaction(nonce: int) -> Transaction:
 
 
 class Harness:
-    """A server over a node in memory."""
+    """A server of a node in memory."""
 
     def __init__(self, node: FakeNode, server: Server, http: aiohttp.ClientSession) -> None:
         self.node = node
@@ -81,7 +81,7 @@ def block_on(node: FakeNode, parent: Block, *logs: Log, extra: bytes = b"") -> B
 
 
 def slice_of(node: FakeNode, index: int, receipts: list[Receipt], new: int) -> FakePending:
-    """Return slice ``index`` of the head's child, with a transaction for each receipt."""
+    """Returns slice ``index`` of the head's child, with a transaction for each receipt."""
     head = node.chain.head
     return FakePending(
         header=header(head.number + 1, parent_hash=head.hash),
@@ -583,7 +583,7 @@ async def test_one_who_takes_nothing_for_too_long_is_cut_off(make_harness: Any) 
 
 
 async def two_readers(harness: Harness) -> tuple[Client, Client]:
-    """Returns a client that reads its messages, and one that does not, so that its buffers fill."""
+    """Returns a client that reads its messages, and a client that lets its buffers fill."""
     good, bad = await harness.client(), await harness.client()
     await bad.subscribe("pendingLogs")
     await good.subscribe("pendingLogs")

@@ -1,4 +1,4 @@
-"""Tests of the terminal's lines about transactions and requests, as text and as JSON."""
+"""Tests the terminal's lines about transactions and requests, as text and as JSON."""
 
 import argparse
 import asyncio
@@ -305,7 +305,7 @@ def test_nothing_is_reported_while_logging_is_off() -> None:
 
 
 class Served:
-    """A node with a listener, whose terminal writes to a buffer."""
+    """A node with a listener. Its terminal writes to a buffer."""
 
     def __init__(self, dialect: str = "geth", **options: Any) -> None:
         self.harness = Harness()  # its terminal is not used
@@ -315,7 +315,7 @@ class Served:
         self.server = Server(self.harness.node, simulate, [listener], threads=1, terminal=terminal)
 
     async def ask(self, *calls: tuple[str, list[Any]]) -> str:
-        """Sends one call, or several as a batch. Returns the terminal's output until its end."""
+        """Sends one call, or several as a batch. Returns the terminal's output up to the end."""
         await self.server.start()
         (dispatcher,) = self.server._open[0].dispatchers
         bodies = [
@@ -487,7 +487,7 @@ def test_data_for_an_account_without_code_is_pointed_out() -> None:
 
 
 class Held:
-    """Blocks the terminal's thread, so that the chain changes before it writes."""
+    """Blocks the terminal's thread, so that the chain changes before the thread writes."""
 
     def __init__(self, harness: Harness) -> None:
         self.event = threading.Event()
@@ -547,7 +547,7 @@ def test_a_transaction_whose_state_is_gone_is_logged_without_it(
 
 
 async def asked(served: Served, *calls: tuple[str, list[Any]], mark: str = "") -> str:
-    """Sends calls one after another. Returns the terminal's output until its end."""
+    """Sends calls one after another. Returns the terminal's output up to the end."""
     await served.server.start()
     (dispatcher,) = served.server._open[0].dispatchers
     for number, (method, params) in enumerate(calls):

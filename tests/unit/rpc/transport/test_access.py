@@ -1,4 +1,4 @@
-"""Tests of access to a listener: hosts, origins, namespaces and keys."""
+"""Tests access to a listener: hosts, origins, namespaces and keys."""
 
 import base64
 import hashlib

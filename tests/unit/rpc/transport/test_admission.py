@@ -1,4 +1,4 @@
-"""Tests of access over sockets: pages, Host names, keys and namespaces, on every path."""
+"""Tests access over sockets: pages, Host names, keys and namespaces, on every path."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,7 +24,7 @@ Make = Callable[..., Awaitable[str]]
 
 @pytest.fixture
 async def make() -> AsyncIterator[Make]:
-    """Returns a factory of servers with this access. The factory returns the address."""
+    """Provides a factory of servers with an access policy. It returns the address."""
     servers = []
 
     async def make(host: str = "127.0.0.1", **rules: Any) -> str:

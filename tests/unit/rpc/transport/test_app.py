@@ -1,4 +1,4 @@
-"""Tests of HTTP: methods, content types, sizes, health and metrics."""
+"""Tests HTTP: methods, content types, sizes, health and metrics."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Tests of HTTP connections byte by byte: the fast path, and delegation to aiohttp."""
+"""Tests HTTP connections byte by byte: the fast path, and delegation to aiohttp."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ class Client:
         self.reader, self.writer = reader, writer
 
     async def answer(self) -> tuple[int, dict[str, str], bytes]:
-        """the request that Node.js 20 sends, and so viem"""
+        """Returns status, headers and body of the next answer."""
         head = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), MAX_WAIT)).decode()
         first, *lines = head.strip().split("\r\n")
         fields = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
@@ -71,7 +71,7 @@ async def client(server: Server) -> AsyncIterator[Client]:
 
 
 def on_fast_path(server: Server) -> int:
-    """Connections that were not delegated to aiohttp."""
+    """Returns the connections that were not delegated to aiohttp."""
     connections = (connection for opened in server._open for connection in opened.http.connections)
     return sum(connection.delegate is None for connection in connections)
 

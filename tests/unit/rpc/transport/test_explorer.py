@@ -1,4 +1,4 @@
-"""Tests of the explorer's files over HTTP: access, headers and content."""
+"""Tests the explorer's files over HTTP: access, headers and content."""
 
 import gzip
 import re
@@ -31,7 +31,7 @@ Make = Callable[..., Awaitable[str]]
 
 @pytest.fixture
 async def make() -> AsyncIterator[Make]:
-    """Returns a factory of servers with this access. The factory returns the address."""
+    """Provides a factory of servers with an access policy. It returns the address."""
     servers = []
 
     async def make(host: str = "127.0.0.1", **rules: Any) -> str:

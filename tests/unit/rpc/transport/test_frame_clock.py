@@ -1,4 +1,4 @@
-"""Tests of messages that begin and never end, byte by byte."""
+"""Tests messages that begin and never end, byte by byte."""
 
 import pytest
 

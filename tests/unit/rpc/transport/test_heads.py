@@ -1,6 +1,6 @@
 """Tests that aiohttp accepts every request head that the fast path accepts.
 
-``python -m tests.unit.rpc.transport.test_heads 1000000`` compares that many heads.
+``python -m tests.unit.rpc.transport.test_heads 1000000`` compares a million heads.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ def listener() -> HttpListener:
 
 
 def made_head(choose: random.Random) -> bytes:
-    """Returns a head like those of clients, sometimes malformed."""
+    """Returns a head like a client's head, sometimes malformed."""
     lines = [LINES[0], LINES[2], LINES[4]]
     lines += choose.choices(LINES, k=choose.randrange(3))
     choose.shuffle(lines)
@@ -58,7 +58,7 @@ def made_head(choose: random.Random) -> bytes:
 
 
 def parsed(loop: asyncio.AbstractEventLoop, data: bytes) -> Any | None:
-    """Returns the request as aiohttp parses it, or None if aiohttp refuses it."""
+    """Returns the request that aiohttp parses, or None if aiohttp rejects it."""
     protocol: Any = Mock(_reading_paused=False)
     parser = HttpRequestParser(protocol, loop, 2**16, max_line_size=8190, max_field_size=8190)
     try:

@@ -1,4 +1,4 @@
-"""Tests of JSON-RPC over a Unix socket: answers, subscriptions, limits and access."""
+"""Tests JSON-RPC over a Unix socket: answers, subscriptions, limits and access."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ Make = Callable[..., Awaitable[Server]]
 
 @pytest.fixture
 async def make(tmp_path: Path) -> AsyncIterator[Make]:
-    """Returns a factory of development nodes that listen only on a Unix socket."""
+    """Provides a factory of development nodes that listen only on a Unix socket."""
     servers = []
 
     async def make(access: Access | None = None, **limits: Any) -> Server:
@@ -52,7 +52,7 @@ class Client:
         self.reader, self.writer = reader, writer
 
     async def line(self) -> Any:
-        """Returns the next message, None at the end."""
+        """Returns the next message, or None at the end."""
         text = await asyncio.wait_for(self.reader.readline(), WAIT)
         return json.loads(text) if text else None
 

@@ -1,4 +1,4 @@
-"""Tests of splitting a stream of bytes into JSON values."""
+"""Tests how a stream of bytes is split into JSON values."""
 
 import json
 

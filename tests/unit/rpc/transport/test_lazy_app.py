@@ -60,7 +60,7 @@ asyncio.run(main({requests!r}))
 
 
 def life(*requests: bytes) -> list[str]:
-    """Returns the output of a node that gets these requests."""
+    """Runs a node that gets these requests. Returns its output."""
     script = LIFE.replace("{requests!r}", repr(requests))
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=MAX_WAIT
@@ -96,7 +96,7 @@ def test_the_library_loads_no_event_loop_and_no_server() -> None:
 
 
 class Loading:
-    """Loads the server when the test says so, or raises ``error``."""
+    """Loads the server when the test allows it, or raises ``error``."""
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
@@ -285,7 +285,7 @@ async def test_it_is_not_loaded_between_requests(
 
 
 class FakeRunner:
-    """A runner of an application that does nothing."""
+    """A runner. Its application does nothing."""
 
     async def setup(self) -> None: ...
     async def cleanup(self) -> None: ...

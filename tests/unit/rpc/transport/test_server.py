@@ -1,4 +1,4 @@
-"""Listeners, the banner, and starting and stopping."""
+"""Tests listeners, the banner, and starting and stopping."""
 
 from types import SimpleNamespace
 

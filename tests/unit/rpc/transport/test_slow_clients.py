@@ -1,4 +1,4 @@
-"""Tests that clients which are silent, slow or do not read are disconnected on every path."""
+"""Tests that silent, slow and unreading clients are disconnected on every path."""
 
 import asyncio
 import gc
@@ -42,7 +42,7 @@ Make = Callable[..., Awaitable[Server]]
 
 @pytest.fixture
 async def make(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
-    """Returns a factory of servers with these limits that check their clocks often."""
+    """Provides a factory of servers with these limits. They check their clocks often."""
     monkeypatch.setattr(connections, "SWEEP", 0.05)
     large = Method("test_large", lambda _: "x" * (8 * MEGABYTE), (), RunOn.LOOP)
     monkeypatch.setitem(METHODS, "test_large", large)
@@ -316,7 +316,7 @@ async def test_what_is_answered_is_not_held(make: Make) -> None:
 
 @pytest.fixture
 def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Returns the event for which calls of ``test_waits`` wait."""
+    """Provides the event for which calls of ``test_waits`` wait."""
     release = threading.Event()
     params = (Param(lambda value: value, optional=True),)
     waits = Method("test_waits", lambda *_: release.wait(MAX_WAIT), params, RunOn.WORKER)
@@ -333,7 +333,7 @@ DENSE = waiting_call(b"[" + b"[[]]," * 10_000 + b"0]")
 
 
 async def held(http: connections.HttpListener, least: int) -> int:
-    """Waits until a listener holds at least ``least`` bytes. Returns how many it holds."""
+    """Waits until a listener holds at least ``least`` bytes. Returns the number of bytes."""
     async with asyncio.timeout(MAX_WAIT):
         while http.held < least:
             await asyncio.sleep(0.01)
@@ -554,7 +554,7 @@ async def test_a_large_answer_is_handed_over_in_pieces(make: Make) -> None:
 
 
 async def asked_for_much(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, Any]:
-    """Returns a client with a large unread answer, and the server's connection to it."""
+    """Returns a client with a large unread answer, and the server's connection to the client."""
     http = server._open[0].http
     reader, writer = await connect(server)
     writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)

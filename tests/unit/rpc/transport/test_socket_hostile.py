@@ -47,7 +47,7 @@ QUIET_SECONDS = 0.3
 
 
 def value(rng: random.Random, depth: int = 0) -> Any:
-    """Returns a JSON value made of parts that handlers look for."""
+    """Returns a JSON value that contains members which handlers read."""
     kind = rng.random()
     if depth < 4 and kind < 0.2:
         return [value(rng, depth + 1) for _ in range(rng.randrange(4))]

@@ -1,4 +1,4 @@
-"""Tests that a client which uses much of the event loop waits for the others."""
+"""Tests that a client which uses much of the event loop waits for other clients."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Tests of the object of a ``fastevm_watch`` subscription: valid and invalid members."""
+"""Tests the object of a ``fastevm_watch`` subscription: valid and invalid members."""
 
 from typing import Any
 

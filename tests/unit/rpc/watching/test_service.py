@@ -32,7 +32,7 @@ def word(number: int) -> str:
 
 
 class Harness:
-    """A node whose blocks and slices the test makes, with a server."""
+    """A node with a server. Tests make its blocks and slices."""
 
     def __init__(self, node: Node, server: Server, http: aiohttp.ClientSession) -> None:
         self.node = node

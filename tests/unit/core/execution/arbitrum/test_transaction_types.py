@@ -1,4 +1,4 @@
-"""Tests of Arbitrum's unsigned transactions: recorded hashes, JSON, and invalid envelopes."""
+"""Tests Arbitrum's unsigned transactions: recorded hashes, JSON, and invalid envelopes."""
 
 from __future__ import annotations
 

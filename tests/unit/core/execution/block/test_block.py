@@ -1,4 +1,4 @@
-"""Tests that building and executing a block agree, and that a refusal changes nothing."""
+"""Tests that building and executing a block agree, and that a rejection changes nothing."""
 
 import threading
 from types import SimpleNamespace
@@ -442,7 +442,7 @@ def test_a_block_is_the_same_in_the_memory_of_one_that_was_dropped():
 
 
 def test_a_block_that_is_being_made_cannot_be_used() -> None:
-    """Another thread may replace the builder's state, so its use would read freed memory."""
+    """Another thread may replace the builder's state. Using the builder would read freed memory."""
     made = BlockBuilder.__new__(BlockBuilder)
     found: list[BaseException | None] = []
 

@@ -1,4 +1,4 @@
-"""Tests of block access lists: RLP, every malformed list, and the text of a difference."""
+"""Tests block access lists: RLP, every malformed list, and the text of a difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of headers and blocks as RLP, compared with an independent encoder."""
+"""Tests headers and blocks as RLP against an independent encoder."""
 
 import pytest
 import rlp

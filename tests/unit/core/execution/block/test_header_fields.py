@@ -1,4 +1,4 @@
-"""Tests of the table of header fields, and of the drafts made from it."""
+"""Tests the table of header fields, and the drafts made from it."""
 
 import pytest
 

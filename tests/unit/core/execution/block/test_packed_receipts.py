@@ -13,7 +13,7 @@ from .test_block import builder, call, state
 
 @pytest.fixture
 def both():
-    """Returns the receipts of a block as its builder made them, and packed."""
+    """Returns the receipts of a block: from the builder, and packed."""
     made = builder()
     made.begin()
     given = tuple(made.add(call(nonce, data=bytes(nonce))) for nonce in range(4))

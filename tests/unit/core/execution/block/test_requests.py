@@ -1,4 +1,4 @@
-"""Tests of requests to the consensus layer: deposits in logs, and the requests hash."""
+"""Tests requests to the consensus layer: deposits in logs, and the requests hash."""
 
 from hashlib import sha256
 

@@ -1,4 +1,4 @@
-"""BaseTime: the deposit with the milliseconds, its contract, and the rules for blocks."""
+"""Tests BaseTime: the deposit with the milliseconds, its contract, and the rules for blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of deposits: their encoding, and which changes a failed deposit keeps.
+"""Tests the encoding of deposits, and the changes that a failed deposit keeps.
 
 Source: OP Stack specification, deposits; the kinds of failure are those of op-geth.
 """

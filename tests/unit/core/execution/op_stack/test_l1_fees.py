@@ -1,4 +1,4 @@
-"""Tests of the fees of OP-stack chains: published vectors, and overflow."""
+"""Tests the fees of OP-stack chains: published vectors, and overflow."""
 
 import random
 
@@ -48,7 +48,7 @@ def attributes(params):
 
 
 def data_of_compressed_size(size):
-    """Returns random bytes followed by equal bytes, which compress to this size."""
+    """Returns random bytes followed by equal bytes. They compress to ``size``."""
     seed = random.Random(size).randbytes(size)
     for length in range(size, 0, -1):
         for run in range(20):

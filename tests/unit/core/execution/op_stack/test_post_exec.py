@@ -1,4 +1,4 @@
-"""Tests of the post-exec transaction of Lagoon, which refunds gas at the end of a block.
+"""Tests the post-exec transaction of Lagoon, which refunds gas at the end of a block.
 
 Source: OP Stack specification, Lagoon, post-exec transactions and sequencer-defined metering.
 """

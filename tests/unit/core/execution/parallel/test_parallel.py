@@ -48,8 +48,9 @@ def outcome(transactions, threads, more=()):
 
 
 def same_on_threads(transactions, threads=4, more=()):
-    """Compares the results on several threads and on one. Returns how many transactions ran
-    optimistically and how many were executed again.
+    """Compares the results on several threads and on one.
+
+    Returns how many transactions ran optimistically, and how many were executed again.
     """
     expected = outcome(transactions, 1, more)
     before = counts()

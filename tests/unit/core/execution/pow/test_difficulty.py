@@ -1,4 +1,4 @@
-"""All official difficulty vectors, and cases that these do not cover."""
+"""Tests all official difficulty vectors, and cases that they do not cover."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

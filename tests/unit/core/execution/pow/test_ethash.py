@@ -1,4 +1,4 @@
-"""Tests of Ethash: valid seals of epoch 0, and invalid seals."""
+"""Tests Ethash: valid seals of epoch 0, and invalid seals."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests that senders recovered in parallel are the same as those recovered one by one."""
+"""Tests that parallel recovery finds the same senders as recovery one by one."""
 
 import random
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def test_a_given_sender_stays_and_its_authorities_are_still_recovered() -> None:
 
 
 def signed_by_chance(count: int) -> list[Transaction]:
-    """Returns transactions with random signatures, of which about half have no signer."""
+    """Returns transactions with random signatures. About half of them have no signer."""
     source = random.Random(7)
     return [
         Transaction.build(
@@ -122,7 +122,7 @@ def signed_by_chance(count: int) -> list[Transaction]:
 
 
 def over_the_generator(count: int) -> list[Transaction]:
-    """Returns signatures with small multiples of G, for which additions meet equal points."""
+    """Returns signatures with small multiples of G, so that additions meet equal points."""
     made = []
     for i in range(count):
         unsigned = Transaction.build(nonce=i, gas_limit=21_000, to=bytes(20), v=27, r=1, s=1)

@@ -1,4 +1,4 @@
-"""Tests of blob transactions in their network form."""
+"""Tests blob transactions in their network form."""
 
 import pytest
 import rlp

@@ -1,4 +1,4 @@
-"""Tests of single transactions: gas, state changes, and validity rules."""
+"""Tests single transactions: gas, state changes, and validity rules."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ LOG = bytes.fromhex("60006000a0")
 
 
 def layer_of(**accounts: Any) -> Layer:
-    """Returns a layer with a rich sender and these accounts."""
+    """Returns a layer with a rich sender and ``accounts``."""
     names = {"sender": SENDER, "other": OTHER, "contract": CONTRACT, "coinbase": COINBASE}
     fields = {"sender": {"balance": ETHER}, **accounts}
     return Layer.of(

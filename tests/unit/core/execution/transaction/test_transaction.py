@@ -58,7 +58,7 @@ kinds = st.one_of(
 
 
 def envelope(f: dict) -> bytes:
-    """Returns the canonical bytes as the EIPs define them, encoded with the package rlp."""
+    """Returns the canonical bytes that the EIPs define, encoded with the package rlp."""
     to = f["to"] or b""
     access = [[address, list(slots)] for address, slots in f.get("access_list", [])]
     signature = [f["v"], f["r"], f["s"]]

@@ -1,4 +1,4 @@
-"""Tests of rules that need no state: types, chain ids, signatures, lists and intrinsic gas."""
+"""Tests rules that need no state: types, chain ids, signatures, lists and intrinsic gas."""
 
 import pytest
 import rlp

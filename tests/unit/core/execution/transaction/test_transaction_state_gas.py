@@ -1,7 +1,7 @@
-"""Tests of the gas that a transaction pays and that its block counts, in both dimensions.
+"""Tests the gas that a transaction pays and that its block counts, in both dimensions.
 
-Expected values under the devnet of April 2026 are those of its public tests (for transactions see
-`test_worked_examples.py`). Those under Amsterdam follow from the constants of EIP-2780, EIP-8037
+Expected values under the devnet of April 2026 come from its public tests (for transactions see
+`test_worked_examples.py`). Values under Amsterdam follow from the constants of EIP-2780, EIP-8037
 and EIP-8038.
 """
 
@@ -50,7 +50,7 @@ Accounts = Mapping[bytes, Mapping[str, Any]]
 def made(
     fork: str, transactions: list[Transaction], accounts: Accounts, limit: int = 120_000_000
 ) -> tuple[Block, Any]:
-    """Builds a block of these transactions. MINER and OTHER exist."""
+    """Builds a block of these transactions. The accounts MINER and OTHER exist."""
     alloc = {OTHER.hex(): {"balance": "0x1"}}
     for address, fields in accounts.items():
         code = "0x" + str(fields.get("code", ""))
@@ -62,26 +62,26 @@ def made(
 def spent(
     fork: str, transaction: Transaction, accounts: Accounts | None = None, **block: Any
 ) -> tuple[int, int]:
-    """Returns the gas of a transaction, and of a block with only this transaction."""
+    """Returns the gas of a transaction, and the gas of a block with only this transaction."""
     _, result = made(fork, [transaction], accounts or {}, **block)
     return result.receipts[0].gas_used, result.gas_used
 
 
 def running(fork: str, code: str, *, gas: int = GAS, **rest: Any) -> tuple[int, int]:
-    """Returns the same for a call of CONTRACT with this code."""
+    """Returns the gas of a call of CONTRACT with this code, and of its block."""
     limit = {"limit": rest.pop("limit")} if "limit" in rest else {}
     accounts = {CONTRACT: {"code": code, **rest.pop("contract", {})}, **rest.pop("accounts", {})}
     return spent(fork, payment(0, value=0, to=CONTRACT, gas_limit=gas, **rest), accounts, **limit)
 
 
 def creating(fork: str, data: bytes, *, gas: int = GAS, **fields: Any) -> tuple[int, int]:
-    """Returns the same for a creation transaction."""
+    """Returns the gas of a creation transaction, and of its block."""
     found = payment(0, to=None, data=data, gas_limit=gas, **({"value": 0} | fields))
     return spent(fork, found)
 
 
 def authorizing(fork: str, tuples: list[tuple[bytes, int]], **fields: Any) -> tuple[int, int]:
-    """Returns the same for a transaction with an authorization for each (key, nonce)."""
+    """Returns the gas of a transaction with an authorization per (key, nonce), and of its block."""
     accounts = fields.pop("accounts", {})
     signed = [
         sign_authorization(key, chain_id=1, address=CALLEE, nonce=nonce) for key, nonce in tuples
@@ -225,7 +225,10 @@ def test_a_slot_that_is_zero_again_gives_its_state_gas_back() -> None:
 
 
 def test_state_gas_that_a_callee_gives_back_is_regular_gas_of_its_caller_again() -> None:
-    """The caller paid for the slot with regular gas and needs it for memory after the refund."""
+    """The caller paid for the slot with regular gas.
+
+    After the refund it needs that gas for memory.
+    """
     delegatecall = "5f5f5f5f73" + CALLEE.hex() + "5af4"
     code = SET + delegatecall + "5f6202000052"  # MSTORE at a high offset costs 45,083 gas
     clearing = {CALLEE: {"code": "5f5f55"}}
@@ -305,7 +308,7 @@ def test_an_authorization_pays_for_account_write_and_delegation() -> None:
 
 
 def delegating(tuples: list[tuple[int, bytes]], **fields: Any) -> int:
-    """Returns the gas of authorizations beyond the intrinsic. ``tuples``: (nonce, delegate)."""
+    """Returns the gas of authorizations above the intrinsic gas. ``tuples``: (nonce, delegate)."""
     signed = [
         sign_authorization(SIGNERS[0], chain_id=1, address=delegate, nonce=nonce)
         for nonce, delegate in tuples

@@ -1,4 +1,4 @@
-"""An EVM with the storage of ArbOS, and calls of Arbitrum's precompiles."""
+"""Runs an EVM with the storage of ArbOS, and calls Arbitrum's precompiles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WASM, WASM_CACHE = map(precompile, (0x71, 0x72))
 
 
 def split_types(text: str) -> list[str]:
-    """Splits a list of ABI types, some of which may be tuples."""
+    """Splits a list of ABI types that may contain tuples."""
     found, depth, start = [], 0, 0
     for at, character in enumerate(text + ","):
         depth += (character == "(") - (character == ")")
@@ -74,7 +74,7 @@ class ArbOS:
         return self.evm.call(to, call_data(signature, *values), **{"gas": GAS, **options})
 
     def ask(self, to: bytes, signature: str, result: str, *values: Any, **options: Any) -> Any:
-        """Returns the decoded result of a successful call and the gas used."""
+        """Makes a call that must succeed. Returns the decoded result and the gas used."""
         found = self.run(to, signature, *values, **options)
         assert found.success, (signature, found)
         decoded = decode(split_types(result), found.output)

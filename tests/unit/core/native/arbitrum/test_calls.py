@@ -1,4 +1,4 @@
-"""Tests of calls of Arbitrum's precompiles: failures, kinds of calls, writes, missing state."""
+"""Tests calls of Arbitrum's precompiles: failures, kinds of calls, writes, missing state."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def test_stylus_code_may_be_created(version: int, code: str, works: bool) -> Non
 
 
 class Tree:
-    """Partial hashes of the Merkle tree of messages, one for each level."""
+    """The partial hashes of the Merkle tree of messages, one for each level."""
 
     def __init__(self) -> None:
         self.size, self.partials = 0, []

@@ -1,4 +1,4 @@
-"""Tests that slots of ArbOS equal those on Arbitrum's chains."""
+"""Tests that slots of ArbOS equal the slots on Arbitrum's chains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of Arbitrum's precompiles: results and gas."""
+"""Tests views of Arbitrum's precompiles: results and gas."""
 
 from __future__ import annotations
 

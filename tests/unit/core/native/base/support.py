@@ -1,4 +1,4 @@
-"""Tokens and registries of Base for tests: signatures, slots, and a state that records writes."""
+"""Makes tokens and registries of Base for tests: signatures, slots, and recorded writes."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def stablecoin_params(
 
 
 class Tokens(NativeState):
-    """A state with one token, and every slot written since the token was created."""
+    """A state with one token. Records every slot written since the token's creation."""
 
     def __init__(
         self, fork: str, variant: int = ASSET, params: bytes | None = None, **options: Any
@@ -127,7 +127,7 @@ class Tokens(NativeState):
         self.events = b""
 
     def seed(self, key: int, value: int, *, counts: bool = True) -> None:
-        """Writes a slot of the token. ``counts``: include it in the recorded written slots."""
+        """Writes a slot of the token. ``counts``: include the slot in the recorded slots."""
         self.evm.set_storage(self.token, key, value)
         if counts:
             self.written.add(key)
@@ -145,7 +145,7 @@ class Tokens(NativeState):
         self.evm.set_storage(POLICY_REGISTRY, slot(POLICIES + 1, policy, account), value)
 
     def ask(self, signature: str, *values: Any, sender: bytes = ALICE, **options: Any) -> Outcome:
-        """Calls the token."""
+        """Calls the token. Returns the result."""
         before = self.evm.state.storage_items(self.token)
         done = self.call(self.token, call_data(signature, *values), sender=sender, **options)
         after = self.evm.state.storage_items(self.token)
@@ -156,19 +156,19 @@ class Tokens(NativeState):
         return done
 
     def do(self, signature: str, *values: Any, sender: bytes = ALICE, **options: Any) -> bytes:
-        """Calls the token, which must succeed. Returns the output."""
+        """Calls the token and returns the output. Fails if the call reverts."""
         done = self.ask(signature, *values, sender=sender, **options)
         assert done.status == "success", (signature, done)
         return done.output
 
     def refusal(self, signature: str, *values: Any, **options: Any) -> bytes:
-        """Calls the token, which must revert. Returns the revert data."""
+        """Calls the token and returns the revert data. Fails if the call succeeds."""
         done = self.ask(signature, *values, **options)
         assert done.status == "revert", (signature, done)
         return done.output
 
     def digest(self, address: bytes) -> str:
-        """Returns the hash of all events and written slots, as if the token had another address."""
+        """Returns the hash of all events and written slots, computed for a token at ``address``."""
         values = self.evm.state.storage_items(self.token)
         rows = sorted(address + word(key) + word(values.get(key, 0)) for key in self.written)
         return keccak256(self.events + b"".join(rows)).hex()

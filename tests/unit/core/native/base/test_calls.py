@@ -1,4 +1,4 @@
-"""Tests of checks in all native contracts: addresses, kinds of calls, value, arguments."""
+"""Tests the checks in all native contracts: addresses, kinds of calls, value, arguments."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COLD_ACCOUNT, WARM_ACCOUNT = 2600, 100
 def forwarder(kind: int, target: bytes, *, value: int = 0, gas: int = 10_000_000) -> bytes:
     """Returns code that forwards its input, stores the success in slot 0 and returns the output.
 
-    ``kind``: the opcode of the call.
+    ``kind``: the opcode for the call.
     """
     copy = bytes.fromhex("365f5f37")  # CALLDATACOPY(0, 0, CALLDATASIZE)
     arguments = bytes.fromhex("5f5f365f")  # no output, the input from memory
@@ -347,7 +347,7 @@ def test_undecodable_parameters_name_the_struct_in_beryl() -> None:
 
 
 def array_data(signature: str, length: int, *content: int) -> bytes:
-    """Returns a call whose last argument is an array of this length. Others are 0."""
+    """Returns a call with an array of this length as the last argument. Other arguments are 0."""
     count = signature.count(",") + 1
     head = [0] * (count - 1) + [32 * count]
     return selector(signature) + b"".join(word(item) for item in (*head, length, *content))
@@ -378,7 +378,7 @@ def test_beryl_says_why_memory_for_an_array_was_refused(
 
 
 def test_the_first_wrong_element_of_an_array_is_the_reason_in_beryl() -> None:
-    """The array is also too short, but its elements are read in order."""
+    """The array is also too short, but the contract reads the elements in order."""
     data = array_data("createB20(uint8,bytes32,bytes,bytes[])", 5, 2**64)
     output = NativeState("beryl").call(FACTORY, data).output
     text = f'type check failed for "offset (usize)" with data: {word(2**64).hex()}'

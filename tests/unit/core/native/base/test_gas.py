@@ -1,4 +1,4 @@
-"""Tests of gas: values measured on Base, and the storage reads and writes of each function."""
+"""Tests gas: values measured on Base, and the storage reads and writes of each function."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def steady_gas(t: Tokens, signature: str, values: tuple[Any, ...], slots: list[i
 
 
 def everything(t: Tokens) -> list[int]:
-    """Returns the slots that the functions below may access."""
+    """Returns the slots that the functions in the tests may access."""
     fields = [TOKEN + n for n in range(15)] + [ASSET_ROOT + n for n in range(5)]
     people = (ALICE, BOB, CAROL)
     elements = [slot(TOKEN + 4, who) for who in people]
@@ -186,7 +186,7 @@ def test_functions_read_and_write_as_often_as_the_reference_client(
 
 
 def test_a_missing_policy_costs_one_read_of_a_stablecoin_in_beryl() -> None:
-    """A stablecoin reads its old policy before it asks the registry; an asset asks first."""
+    """A stablecoin reads its old policy before it asks the registry. An asset asks first."""
     used = []
     for variant in (0, STABLECOIN):
         t = prepared("beryl", variant)

@@ -1,4 +1,4 @@
-"""Tests of whole lives of tokens, from their creation on."""
+"""Tests whole lives of tokens, starting with their creation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def scope(name: str) -> bytes:
 
 
 class Journey(Tokens):
-    """A token whose owner has every role."""
+    """A token. Its owner has every role."""
 
     def __init__(self, fork: str, variant: int = 0, **options: Any) -> None:
         params = asset_params(admin=OWNER, decimals=18)

@@ -1,7 +1,7 @@
 """Tests that token operations give the events and storage of the reference client.
 
-The digests cover all events and every written slot. An account whose roles are not counted makes
-the calls "of the factory", which gives the same events and slots.
+The digests cover all events and every written slot. An account with uncounted roles makes the calls
+"of the factory", which give the same events and slots.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def update_symbol(t: Tokens) -> None:
 
 
 def as_admin(t: Tokens, signature: str, *values: Any) -> None:
-    """Makes a call as the factory does. The admin's role and count are not counted."""
+    """Makes a call as the factory does. The digest omits the admin's role and role count."""
     t.give_role("DEFAULT_ADMIN_ROLE", ADMIN, counts=False)
     t.seed(TOKEN + 8, 1, counts=False)
     t.do(signature, *values, sender=ADMIN)
@@ -298,7 +298,7 @@ def test_a_sample_needs_no_recordings(fork: str, name: str) -> None:
 
 
 class Registry(NativeState):
-    """A state whose digest covers the PolicyRegistry."""
+    """A state. Its digest covers the PolicyRegistry."""
 
     def __init__(self, fork: str) -> None:
         super().__init__(fork)

@@ -1,4 +1,4 @@
-"""Tests of the registries of features and policies: permissions and answers."""
+"""Tests the registries of features and policies: permissions and answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INVERTED = 1 << 63
 
 
 class Registry:
-    """A registry whose calls return an answer or a refusal."""
+    """A registry. Its calls return an answer or the revert data."""
 
     address = POLICY_REGISTRY
 
@@ -60,7 +60,7 @@ class Registry:
 
 
 class Features(Registry):
-    """The registry of features of a chain whose admin is ADMIN."""
+    """The registry of features of a chain with the admin ADMIN."""
 
     address = ACTIVATION_REGISTRY
 

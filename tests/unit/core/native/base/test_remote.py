@@ -1,4 +1,4 @@
-"""Tests of native contracts on remote state."""
+"""Tests native contracts on remote state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CALLS = (
 
 
 def prepared(fork: str) -> Tokens:
-    """A token in memory whose policy is an allowlist of senders."""
+    """Returns a token in memory with an allowlist of senders as its policy."""
     token = Tokens(fork, timestamp=1)
     token.fund(ALICE, 100)
     token.seed(TOKEN + 9, ALLOWLIST_7)

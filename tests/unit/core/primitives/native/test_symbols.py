@@ -1,4 +1,4 @@
-"""Tests that C functions of other packages are found, and of errors for missing ones."""
+"""Tests that C functions of other packages are found, and the errors for missing functions."""
 
 import subprocess
 import sys
