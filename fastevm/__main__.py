@@ -7,7 +7,7 @@ from importlib import import_module
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; 0 on success, 1 on failure, 2 on bad usage."""
+    """Runs a command. Returns 0 on success, 1 on failure, 2 on bad usage."""
     gc.disable()  # loaded modules stay: collecting among them took 20 ms of a node's start
     try:
         return int(import_module("fastevm.cli.command_line").main(argv))
@@ -16,9 +16,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def evm(argv: Sequence[str] | None = None) -> int:
-    """Run a command under the name of geth's ``evm``.
+    """Runs a command under the name of geth's ``evm``.
 
-    Fillers of official tests (``fill --evm-bin fastevm-evm``) recognise that tool by the first
+    Fillers of official tests (``fill --evm-bin fastevm-evm``) recognise geth's tool by the first
     words of its version.
     """
     words = sys.argv[1:] if argv is None else argv

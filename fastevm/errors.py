@@ -116,7 +116,7 @@ class BlockUnavailableError(FastevmError):
 
 
 class ExecutionOutOfMemory(MemoryError):
-    """An execution needs more memory than the machine has; nothing was changed."""
+    """An execution needs more memory than the machine has. Nothing was changed."""
 
 
 class ForkError(FastevmError):

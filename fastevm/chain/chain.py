@@ -464,7 +464,7 @@ class Chain:
         return entry
 
     def _find(self, block_hash: bytes) -> BlockEntry | None:
-        """Returns the entry of a block from memory or the archive; None if it is unknown."""
+        """Returns the entry of a block from memory or the archive, or None if it is unknown."""
         entry = self._entries.get(block_hash)
         if entry is None and (old := self._archived_block(block_hash)) is not None:
             return restored_entry(self.config, old, self._archived_layers.get(block_hash))

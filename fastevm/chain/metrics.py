@@ -31,7 +31,9 @@ class Histogram:
         self.newest.append(value)
 
     def quantile(self, share: float) -> float:
-        """Returns the quantile ``share`` (0 to 1) of the newest 1,000 values; 0 without values."""
+        """Returns the quantile ``share`` (0 to 1) of the newest 1,000 values, or 0 without
+        values.
+        """
         ordered = sorted(self.newest)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
@@ -73,7 +75,7 @@ class MetricsRegistry:
         self._values[name] = value
 
     def get(self, name: str) -> float:
-        """Returns the value of a counter or gauge; 0 if it was never set."""
+        """Returns the value of a counter or gauge, or 0 if it was never set."""
         return self._values.get(name, 0)
 
     def values(self) -> dict[str, float]:

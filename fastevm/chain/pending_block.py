@@ -46,7 +46,10 @@ class PendingBlock(Struct, frozen=True, kw_only=True):
 
 
 class SliceListeners:
-    """Callbacks for slices. An exception of a callback is logged and does not affect the others."""
+    """Callbacks for slices.
+
+    An exception of a callback is logged and does not affect other callbacks.
+    """
 
     def __init__(self) -> None:
         self._listeners: list[SliceListener] = []

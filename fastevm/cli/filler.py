@@ -3,8 +3,9 @@
     fill -p fastevm.cli.filler tests/
 
 With ``fill --evm-bin fastevm-evm``, the filler starts a process for each block, and most blocks of
-tests take less time than this start. The plugin needs fastevm in the environment of ``fill``. It
-words errors as geth's ``evm t8n`` does. Like the specification, it does not count opcodes.
+tests take less time than this start. The plugin needs fastevm in the environment of ``fill``.
+Errors have the text of geth's ``evm t8n``. Like the specification, the plugin does not count
+opcodes.
 """
 
 from pathlib import Path

@@ -175,7 +175,7 @@ def _line_step(
 
 
 def _called(step: Step) -> str | None:
-    """Returns the address whose code the opcode runs; None for a creation."""
+    """Returns the address whose code the opcode runs, or None for a creation."""
     if step.op not in CALLS:
         return None
     return f"0x{step.word(1) & ADDRESS_MASK:040x}"

@@ -135,7 +135,7 @@ class Environment(Struct, frozen=True):
             raise ToolError(JSON_FAULT, f"env: {name}: not hex: {value!r}") from None
 
     def ancestors(self) -> list[bytes]:
-        """Returns the hashes of preceding blocks, parent first; zeros for missing hashes."""
+        """Returns the hashes of preceding blocks, parent first, with zeros for missing hashes."""
         number, given = self.required("currentNumber"), self.fields.get("blockHashes") or {}
         try:
             hashes = {number_of(key): bytes_of(value) for key, value in given.items()}
@@ -172,7 +172,7 @@ class Environment(Struct, frozen=True):
             raise ToolError(JSON_FAULT, f"env: ommers: {error!r}") from None
 
     def withdrawals(self, schedule: ForkSchedule) -> tuple[Withdrawal, ...] | None:
-        """Returns the withdrawals; None before Shanghai."""
+        """Returns the withdrawals, or None before Shanghai."""
         if not schedule.parameters["has_withdrawals"]:
             return None
         given = self.fields.get("withdrawals")

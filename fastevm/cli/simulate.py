@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Simulates and prints. Returns 1 for an invalid payload or state, 2 if one is missing."""
+    """Simulates and prints. Returns 1 for an invalid payload or state, 2 for a missing one."""
     if all(getattr(arguments, name) is None for name in STATES):
         return missing("state: pass --url, --capsule, --genesis or --chain")
     if arguments.payload is None and arguments.capsule is None:

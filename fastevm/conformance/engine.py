@@ -148,7 +148,7 @@ def require(number: int, field: str, expected: object, found: object) -> None:
 
 
 def withdrawals_of(fields: Mapping[str, Any]) -> tuple[Withdrawal, ...] | None:
-    """Returns the withdrawals of a payload; None before Shanghai."""
+    """Returns the withdrawals of a payload, or None before Shanghai."""
     items = fields.get("withdrawals")
     if items is None:
         return None

@@ -56,7 +56,7 @@ _MEMBERS: Final = (
 
 
 def kind_of(name: str, content: Any) -> str | None:
-    """Returns the kind of tests of a decoded file; None if unknown.
+    """Returns the kind of tests of a decoded file, or None if unknown.
 
     Uses the first test, or the file name if the tests of several kinds look alike.
     """

@@ -79,7 +79,7 @@ class RealBlock(NamedTuple):
 
     @property
     def ancestors(self) -> tuple[bytes, ...]:
-        """Ancestor hashes, parent first; zeros for unknown hashes."""
+        """The hashes of ancestors, parent first, with zeros for unknown hashes."""
         known = {int(n): bytes_of(item) for n, item in self.fields["block_hashes"].items()}
         known.setdefault(self.block.number - 1, self.block.header.parent_hash)
         least = max(min(known), self.block.number - WINDOW)

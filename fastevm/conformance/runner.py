@@ -49,7 +49,7 @@ class Tally(Struct):
     apart: dict[str, int] = field(default_factory=dict)  # reason -> cases that are not counted
 
     def add(self, case: str, outcome: "Outcome") -> None:
-        """Counts a case; None means passed."""
+        """Counts a case. None means that the case passed."""
         if outcome is None:
             self.passed += 1
         elif isinstance(outcome, Apart):
@@ -112,7 +112,7 @@ class Selection(Struct, frozen=True):
 
 @cache
 def same_network(name: str, other: str) -> bool:
-    """Returns whether two names mean the same fork or transition; unknown names must be equal."""
+    """Returns whether two names mean the same fork or transition. Unknown names must be equal."""
     return _canonical(name) == _canonical(other)
 
 

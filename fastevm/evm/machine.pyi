@@ -90,13 +90,13 @@ class EVM:
     def fork_at(self, block: str | int | bytes, *, tx_index: int | None = None) -> Self:
         """Returns a fork of the same chain at another block, over the same connections.
 
-        ``block`` and ``tx_index``: as for ``fork``. This machine does not change. The new machine
-        gets its ``unchecked`` and ``code_size_limit``, but not its local changes. Known accounts
-        and slots are not fetched again if they did not change between the two blocks. A batch of
-        eth_getProof shows which values changed, and is verified against the state roots of both
-        blocks. If the endpoint does not serve eth_getProof, or its state roots are not real, all
-        values are fetched again. Raises ForkError if this machine is not a fork or the chain has no
-        such block.
+        ``block`` and ``tx_index`` have the meaning that they have in ``fork``. This machine does
+        not change. The new machine gets its ``unchecked`` and ``code_size_limit``, but not its
+        local changes. Known accounts and slots are not fetched again if they did not change between
+        the two blocks. A batch of eth_getProof shows which values changed, and is verified against
+        the state roots of both blocks. If the endpoint does not serve eth_getProof, or its state
+        roots are not real, all values are fetched again. Raises ForkError if this machine is not a
+        fork or the chain has no such block.
         """
 
     @property

@@ -42,9 +42,9 @@ def checked_names(names: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=SCHEDULES)
 def limited_code(schedule: ForkSchedule, limit: int) -> ForkSchedule:
-    """Returns the rules with another code size limit.
+    """Returns the rules with another code size limit. 0 means no limit.
 
-    The limit of init code is twice that; 0: no limit.
+    The limit of init code is twice the code size limit.
     """
     if limit < 0 or limit >= 2**31:
         raise ValueError(f"invalid code size limit {shown(limit)}: expected 0 to 2**31 - 1 bytes")

@@ -71,7 +71,7 @@ def block_slots(parent: Header, count: int) -> set[tuple[bytes, int]]:
 
 
 def is_arbitrum_chain(source: RemoteSource) -> bool:
-    """Returns whether the chain is one of Arbitrum's, by its id or by the form of its block."""
+    """Returns whether a chain is an Arbitrum chain, by its id or by the form of its block."""
     if source.chain_id in NAMES:
         return True
     return "l1BlockNumber" in source.header and is_arbitrum(header_from_json(source.header))

@@ -20,8 +20,8 @@ BlockLike = str | int | bytes
 class BlockChoice(Struct, frozen=True):
     """The block of a fork.
 
-    Exactly one of ``tag``, ``number``, ``below`` (distance from the newest block) and ``hash`` is
-    set.
+    Exactly one field is set: ``tag``, ``number``, ``below`` (distance from the newest block) or
+    ``hash``.
     """
 
     tag: str | None = None

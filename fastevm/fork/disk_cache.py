@@ -289,7 +289,7 @@ class DiskCache:
         )
 
     def clear(self, chain_id: int | None = None) -> int:
-        """Deletes all blocks, or those of one chain. Returns the number of deleted blocks."""
+        """Deletes all blocks, or the blocks of one chain. Returns the number of deleted blocks."""
         condition = "1" if chain_id is None else "(identity = :id or identity like :id || ':%')"
 
         def write(file: sqlite3.Connection) -> int:

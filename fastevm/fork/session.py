@@ -97,7 +97,7 @@ class Session:
     def reads_cache(self) -> bool:
         """Whether cached values may be used.
 
-        They may not on a development chain, whose states change.
+        False on a development chain, because its states change.
         """
         return self.offline or self.kept or not self.is_development
 

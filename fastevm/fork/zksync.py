@@ -31,7 +31,7 @@ OWN_MEMBER: Final = "l1BatchNumber"  # a header member that only these chains ha
 
 
 def refuse_zksync(source: RemoteSource) -> None:
-    """Raises ForkError if the chain is one of the ZK Stack."""
+    """Raises ForkError if the chain is a ZK Stack chain."""
     name = NAMES.get(source.chain_id)
     if name is None and OWN_MEMBER in source.header:
         name = "of the ZK Stack"

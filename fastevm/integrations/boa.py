@@ -276,7 +276,7 @@ class Engine:
 
 
 class Env(BoaEnv):  # type: ignore[misc, unused-ignore]
-    """titanoboa's environment on fastevm. ``fork``: as for `EVM`."""
+    """titanoboa's environment on fastevm. ``fork`` selects the fork, as in `EVM`."""
 
     def __init__(self, fork: str = "prague") -> None:
         super().__init__()

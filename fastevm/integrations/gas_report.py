@@ -65,7 +65,7 @@ class GasReport:
         path.write_text(json.dumps(self.medians(), indent=2) + "\n")
 
     def changes(self, before: Medians) -> list[str]:
-        """Returns a line for each function whose median differs from that of another run.
+        """Returns a line for each function whose median differs from the median in another run.
 
         Functions that only one of the runs used are not compared. So a run of some tests can be
         compared with a run of all tests.

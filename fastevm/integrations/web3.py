@@ -60,7 +60,7 @@ def _many(answer: bytes) -> _Many:
 class FastevmProvider(JSONBaseProvider):
     """A provider for `Web3`. ``node``: the node to use; None creates one with ``options``.
 
-    The options are those of `LocalNode` and of web3.py's own providers.
+    The options of `LocalNode` and of web3.py's own providers are accepted.
     """
 
     def __init__(self, node: LocalNode | None = None, **options: Any) -> None:

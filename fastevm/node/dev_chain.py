@@ -53,9 +53,9 @@ class DevChain(Struct, frozen=True, kw_only=True):
     """The configuration of a development chain. The newest rules are the default.
 
     ``balance``: wei of each account. ``base_fee`` (wei), ``timestamp`` (seconds; None: now) and
-    ``number``: of the first block. ``gas_limit``: of all blocks (None: the fork's default).
-    ``hardfork``: a mainnet fork by a name that `fork_named` knows, or ``latest``; a chain with
-    rules before the merge has a difficulty and no block reward. A fork of Base is used as
+    ``number`` describe the first block. ``gas_limit`` applies to all blocks (None: the fork's
+    default). ``hardfork``: a mainnet fork by a name that `fork_named` knows, or ``latest``; a chain
+    with rules before the merge has a difficulty and no block reward. A fork of Base is used as
     ``op_fork``. ``op_fork``: the rules of a fork of the OP stack or of Base. ``create2_proxy``:
     deploy the deterministic deployment proxy. ``genesis_file``: a genesis in geth's format. Its
     members, accounts and forks override the other arguments, except a given chain id.
@@ -104,7 +104,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
 
     @property
     def layer2_fork(self) -> str | None:
-        """The OP-stack or Base fork of all blocks; None on a chain with Ethereum's rules."""
+        """The OP-stack or Base fork of all blocks, or None on a chain with Ethereum's rules."""
         if self.op_fork is not None:
             return self.op_fork
         name = (self.hardfork or "").casefold()

@@ -102,7 +102,10 @@ class NextBlock:
         return waited
 
     def _best_first(self, base_fee: int) -> Iterator[Transaction]:
-        """Yields the executable transactions by tip; those of one sender by nonce."""
+        """Yields the executable transactions by tip.
+
+        Transactions of one sender are in order of nonce.
+        """
         queues = [
             [by_nonce[nonce] for nonce in sorted(by_nonce, reverse=True)]
             for by_nonce in self.producer.pool.executable().values()

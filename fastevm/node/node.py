@@ -80,7 +80,10 @@ class Mining(Enum):
 
 
 def is_forecast(pending: PendingBlock) -> bool:
-    """Returns whether a pending block is a forecast. On Base since Denim, every one is."""
+    """Returns whether a pending block is a forecast.
+
+    On Base since Denim, every pending block is.
+    """
     return millis_part(pending.transactions) is not None
 
 
@@ -246,7 +249,9 @@ class Node:
 
     @property
     def fee_cap(self) -> int:
-        """The maximum, in wei, that a submitted transaction may offer for its gas; 0: no limit."""
+        """The maximum in wei that a submitted transaction may offer for its gas, or 0 for no
+        limit.
+        """
         return self.submission.fee_cap
 
     @property
@@ -282,7 +287,7 @@ class Node:
 
     @property
     def connections(self) -> dict[str, bool]:
-        """Whether the connections of a follower are open, by name; empty for other nodes."""
+        """Whether the connections of a follower are open, by name. Empty for other nodes."""
         return self.follower.connections
 
     @property
@@ -398,7 +403,7 @@ class Node:
         self.publish(pending)
 
     def followed(self, pending: PendingBlock | None, notify: bool) -> None:
-        """Publishes a pending block of the feed. Its transactions leave the pool."""
+        """Publishes a pending block of the feed. The transactions of the block leave the pool."""
         if pending is None:
             self.pool.reset(self.chain.layer_of(self.chain.head.hash))
         else:

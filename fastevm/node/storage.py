@@ -89,7 +89,9 @@ class NoStorage:
         """Seals the block whose slices the previous process published."""
 
     def restore_pool(self, readmit: Callable[[bytes], None], metrics: MetricsRegistry) -> None:
-        """Calls ``readmit`` with each transaction that waited when the previous process ended."""
+        """Calls ``readmit`` with each transaction that was pooled when the previous process
+        ended.
+        """
 
     def metrics(self) -> Mapping[str, float]:
         """Returns gauges by name."""

@@ -38,7 +38,7 @@ DEPOSIT_PREFIX = bytes([DEPOSIT_TX])
 
 
 def refuse_gap(nonce: int, expected: int) -> None:
-    """Raises InvalidTransaction if a transaction is not the next one of its sender."""
+    """Raises InvalidTransaction if a transaction's nonce is not the next nonce of its sender."""
     if nonce > expected:
         text = f"nonce gap: next nonce {expected}, tx nonce {nonce}"
         raise InvalidTransaction("nonce_gap", text, have=nonce, want=expected)

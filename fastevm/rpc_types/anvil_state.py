@@ -73,7 +73,7 @@ def chain_json(
 ) -> Json:
     """Returns the state file of a chain. ``layer``: the state of the head, the last of ``blocks``.
 
-    ``states``: other blocks with the states after them; None omits these.
+    ``states``: other blocks with the states after them, or None to omit these.
     """
     head = blocks[-1][0].header
     return {

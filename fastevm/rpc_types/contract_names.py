@@ -133,7 +133,7 @@ def _named(entry: Entry | None, data: bytes) -> str | None:
 
 
 def shortened(data: bytes) -> str:
-    """Returns bytes in hex. Truncates long ones."""
+    """Returns bytes in hex. Truncates the hex if there are many bytes."""
     if len(data) <= SHOWN_BYTES:
         return hex_bytes(data)
     return f"{hex_bytes(data[:SHOWN_BYTES])}... ({len(data)} bytes)"

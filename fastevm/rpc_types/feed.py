@@ -95,7 +95,7 @@ class FeedSlice(Struct, frozen=True, kw_only=True):
 
     @property
     def tells_nothing_of_state(self) -> bool:
-        """Whether state root, block hash and withdrawals root are all zero (subblocks)."""
+        """Whether state root, block hash and withdrawals root are all zero, as in subblocks."""
         return self.state_root == self.block_hash == self.withdrawals_root == ZERO_HASH
 
 
@@ -202,7 +202,7 @@ def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
 
 
 def read_frame(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> Mapping[str, Any]:
-    """Returns the JSON object in a frame. Raises FeedError for other frames and large ones."""
+    """Returns the JSON object in a frame. Raises FeedError for another or too large frame."""
     text = frame if isinstance(frame, str) else _unpacked(frame, limit)
     if len(text) > limit:
         _fail("frame", "payload too large")

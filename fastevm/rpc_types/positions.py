@@ -1,7 +1,7 @@
 """Errors that name the position of a value in a payload: ``calls[5].value: expected ...``.
 
 Only errors about values of Python programs name a position. JSON-RPC keeps go-ethereum's messages,
-which name the struct field and which clients match on.
+because clients match on them. These messages name the struct field.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -298,7 +298,7 @@ class LogIndex:
             self._forget()
 
     def _kept(self, change: HeadChange | None) -> int:
-        """Returns how many blocks of the window are still canonical; 0 if unknown."""
+        """Returns how many blocks of the window are still canonical, or 0 if unknown."""
         window = self._window
         removed = () if change is None else change.removed
         if removed and removed[0].hash == window.tip:

@@ -123,7 +123,7 @@ class PartialTrie:
         return None
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Sets the value at ``key``; an empty value deletes it."""
+        """Sets the value at ``key``. An empty value deletes the key."""
         path = nibbles_of(key)
         if value:
             self._root = self._put(self._root, path, 0, value)

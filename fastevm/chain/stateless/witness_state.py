@@ -160,7 +160,7 @@ class WitnessState:
     def _leaf_after(
         self, layer: Layer, address: bytes, hidden: Mapping[bytes, set[int] | None]
     ) -> bytes:
-        """Returns the leaf of a changed account; empty if it was deleted."""
+        """Returns the leaf of a changed account, or empty bytes if the account was deleted."""
         account, zeroed = layer.account(address), hidden.get(address, set())
         if zeroed is None:
             self._storages[address] = self._trie(EMPTY_ROOT)

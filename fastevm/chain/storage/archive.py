@@ -181,7 +181,7 @@ class Archive:
     # --- reading ----------------------------------------------------------------------------------
 
     def row(self, number: int) -> Row | None:
-        """Returns the index entry of the block with a number; None if it is not archived."""
+        """Returns the index entry of the block with a number, or None if it is not archived."""
         numbers = self._numbers
         if number not in numbers or self._rows is None:
             return None
@@ -192,12 +192,12 @@ class Archive:
         return Row(block_hash, position, int.from_bytes(difficulty, "big"), merged)
 
     def hash_of(self, number: int) -> bytes | None:
-        """Returns the hash of the block with a number; None if it is not archived."""
+        """Returns the hash of the block with a number, or None if it is not archived."""
         row = self.row(number)
         return None if row is None else row.block_hash
 
     def number_of(self, block_hash: bytes) -> int | None:
-        """Returns the number of the block with a hash; None if it is not archived."""
+        """Returns the number of the block with a hash, or None if it is not archived."""
         for position in self._find(block_hash):
             number, index = divmod(position, 1 << INDEX_BITS)
             if index == WHOLE_BLOCK and self.hash_of(number) == block_hash:
@@ -217,7 +217,7 @@ class Archive:
         return None
 
     def read(self, number: int) -> StoredBlock | None:
-        """Returns the block with a number; None if it is not archived."""
+        """Returns the block with a number, or None if it is not archived."""
         row = self.row(number)
         if row is None:
             return None
@@ -261,7 +261,7 @@ class _Cache:
             return found
 
     def put(self, block_hash: bytes, block: StoredBlock) -> None:
-        """Adds a block. Evicts the least recently used ones, but never the added one."""
+        """Adds a block. Evicts the least recently used blocks, but never the added block."""
         with self._lock:
             if block_hash in self._blocks:
                 return

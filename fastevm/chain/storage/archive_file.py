@@ -43,7 +43,7 @@ class ArchiveFile:
         self.path, self._label = directory / FILE_NAME, label
 
     def write(self, first: int, rows: tuple[ScratchFile, int], hashes: ScratchFile) -> None:
-        """Replaces the file. ``rows``: a file and the size of its rows in bytes.
+        """Replaces the file. ``rows``: a file with rows and the size of the rows in bytes.
 
         Raises OSError and then keeps the old file.
         """

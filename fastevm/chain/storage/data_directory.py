@@ -110,19 +110,19 @@ class DataDirectory:
 
     @property
     def genesis(self) -> dict[str, Any] | None:
-        """The genesis of the stored chain (geth's format); None in an empty directory."""
+        """The genesis of the stored chain (geth's format), or None in an empty directory."""
         stored = self._stored()
         return None if stored is None else stored.genesis
 
     @property
     def chain_id(self) -> int | None:
-        """The chain id of the stored chain; None in an empty directory."""
+        """The chain id of the stored chain, or None in an empty directory."""
         stored = self._stored()
         return None if stored is None else stored.chain_id
 
     @property
     def pace(self) -> Pace | None:
-        """The block and slice intervals; None if the directory does not record them."""
+        """The block and slice intervals, or None if the directory does not record them."""
         stored = self._stored()
         return None if stored is None else stored.pace
 
@@ -309,7 +309,7 @@ class DataDirectory:
             self.slices.file.clear()
 
     def forget_snapshot(self) -> None:
-        """Removes the state snapshot and disables further ones."""
+        """Removes the state snapshot and prevents further snapshots."""
         if self.snapshotter is not None:
             self.snapshotter.close()
         self.snapshots.file.clear()

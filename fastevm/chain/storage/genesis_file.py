@@ -54,7 +54,7 @@ class GenesisFile(msgspec.Struct, rename="camel", omit_defaults=True):
 
     @property
     def pace(self) -> Pace | None:
-        """The recorded block and slice intervals; None if no node has recorded them."""
+        """The recorded block and slice intervals, or None if no node has recorded them."""
         if self.block_time_ms is None or self.slice_interval_ms is None:
             return None
         return Pace(self.block_time_ms, self.slice_interval_ms)
@@ -76,7 +76,7 @@ def genesis_file(
 
 
 def read_genesis_file(path: Path) -> GenesisFile | None:
-    """Reads a file; None if it does not exist. Raises StorageError for invalid content."""
+    """Reads a file. Returns None if it does not exist. Raises StorageError for invalid content."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -42,9 +42,9 @@ class PreconfirmedBlock(Struct):
 
 
 class SliceJournal:
-    """The journal of published slices. Only those of the newest block matter.
+    """The journal of published slices. Only the slices of the newest block matter.
 
-    Only the builder's thread may use it.
+    Only the builder's thread may use this object.
     """
 
     def __init__(self, directory: Path, label: bytes) -> None:
@@ -66,12 +66,12 @@ class SliceJournal:
             self.file.append(SLICE, pending.header.receipts_root + raws)
 
     def newest(self) -> PreconfirmedBlock | None:
-        """Returns the block of the newest published slices; None if there are none."""
+        """Returns the block of the newest published slices, or None if there are none."""
         return newest_block(self.file.records())
 
 
 def newest_block(records: Iterable[Record]) -> PreconfirmedBlock | None:
-    """Returns the last block in the records of a journal; None if there is none."""
+    """Returns the last block in the records of a journal, or None if there is none."""
     found: PreconfirmedBlock | None = None
     for record in records:
         payload = record.payload

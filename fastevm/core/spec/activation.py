@@ -106,8 +106,8 @@ class Activations:
 
         A missing fork is activated together with the next fork that is present, or with the merge.
         A missing Petersburg is activated with Constantinople. The DAO fork (``daoForkSupport``) and
-        the three glaciers are optional. If there is an ``optimism`` object (op-geth), the forks are
-        those of the OP stack; with a ``base`` object or keys of Base's forks, those of Base.
+        the three glaciers are optional. With an ``optimism`` object (op-geth), the forks of the OP
+        stack apply. With a ``base`` object or keys of Base's forks, the forks of Base apply.
 
         Raises ValueError for forks out of order, for unknown keys that end in ``Time``, and for a
         blob fork without an entry in ``blobSchedule``.
@@ -132,9 +132,9 @@ class Activations:
         )
 
     def with_parameters(self, **values: Value) -> "Activations":
-        """Returns the same activations with these parameter values in every fork.
+        """Returns activations that have these parameter values in every fork.
 
-        Use it for chains that disable a rule. The names are those of ``parameters.PARAMETERS``.
+        Use them for chains that disable a rule. ``parameters.PARAMETERS`` lists the names.
         """
         change = Eip(
             0, "Parameters of one chain", parameters=values, name="parameters of the chain"

@@ -58,8 +58,9 @@ class Fork(Struct, frozen=True, eq=False):
 
     @property
     def by_time(self) -> bool:
-        """Whether a timestamp activates the fork, as for all forks after the merge, not a block
-        number.
+        """Whether a timestamp activates the fork, not a block number.
+
+        True for all forks after the merge.
         """
         return self.config_key.endswith("Time")
 

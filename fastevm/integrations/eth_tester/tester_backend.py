@@ -361,7 +361,7 @@ def authorizations_of(transaction: Mapping[str, Any]) -> tuple[Authorization, ..
 def failure_of(result: CallResult) -> TransactionFailed:
     """Returns the exception for a failed call.
 
-    Its text is that of ``Error(string)``, or the output.
+    Its text is the text of ``Error(string)``, or the output.
     """
     words = str(result.error)
     if result.output.startswith(ERROR_STRING):

@@ -173,7 +173,7 @@ class BlockImport:
     async def _add_from(self, first: int, last: int) -> bool:
         """Imports the upstream's blocks ``first`` to ``last``.
 
-        Returns False if one has no parent.
+        Returns False if a block has no parent.
         """
         while first <= last:
             end = min(last, first + FETCH_AHEAD - 1)

@@ -329,7 +329,10 @@ class FeedFollower:
             self._drain()
 
     def _reconcile(self, change: HeadChange) -> None:
-        """Drops pending blocks that are canonical, and executes the others on the new head."""
+        """Drops pending blocks that are canonical.
+
+        Executes the other pending blocks on the new head.
+        """
         shown = self._doubted | {block.base.block_number: block.pending for block in self._blocks}
         self._doubted = {}
         for block in change.added:

@@ -99,7 +99,10 @@ class EarlySlices:
         return True
 
     def take(self, number: int) -> Iterator[FeedSlice]:
-        """Removes and returns the messages of a block in order. Drops those of lower blocks."""
+        """Removes and returns the messages of a block in order.
+
+        Drops the messages of lower blocks.
+        """
         found = self._blocks.pop(number, [])
         for old in [known for known in self._blocks if known < number]:
             del self._blocks[old]

@@ -123,7 +123,7 @@ class TrustedSetup:
 
 
 def find_trusted_setup(path: Path | None = None) -> TrustedSetup | None:
-    """Returns the setup at ``path``, or at FASTEVM_TRUSTED_SETUP, or that of eth-account.
+    """Returns the setup at ``path`` or at FASTEVM_TRUSTED_SETUP, or the setup in eth-account.
 
     The file has the ceremony's text format. Returns None if no file is found. Raises OSError if the
     named file does not exist.

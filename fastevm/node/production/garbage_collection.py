@@ -36,7 +36,7 @@ class Collector:
             self._thresholds = None
 
     def collect(self, left: float) -> None:
-        """Runs a collection if one is due and should take less than ``left`` seconds.
+        """Runs a collection if it is due and should take less than ``left`` seconds.
 
         The first call freezes all objects instead, because modules, classes and code live as long
         as the process.

@@ -28,12 +28,13 @@ OFFLINE_URL: Final = "http://offline.invalid"  # a URL that is never requested
 
 
 class KeptFork(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The first block of a fork, and the options that decide the state after it.
+    """The first block of a fork, and the options that determine the state after this block.
 
-    ``chain_id``: the upstream's. ``block``: the JSON object of the block. ``transaction``: the fork
-    begins before the upstream's transaction with this hash; the first block of the fork repeats the
-    transactions that precede it in its block. ``hardfork``: name of the rules; None: the rules that
-    the chain has at the block. ``funded``: balances in wei (hex) by address.
+    ``chain_id``: the chain id of the upstream. ``block``: the JSON object of the block.
+    ``transaction``: the fork begins before the upstream's transaction with this hash; the first
+    block of the fork repeats the transactions that precede it in its block. ``hardfork``: name of
+    the rules; None means the rules that the chain has at the block. ``funded``: balances in wei
+    (hex) by address.
     """
 
     chain_id: int

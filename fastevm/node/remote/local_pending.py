@@ -282,7 +282,7 @@ class LocalPending(NoLocalPending):
             self._offered = self._read(found["transactions"])
 
     def _read(self, listed: list[Any]) -> dict[bytes, Transaction]:
-        """Returns the transactions in a block's JSON object by hash. Skips invalid ones."""
+        """Returns the transactions of a block's JSON object by hash. Skips invalid transactions."""
         offered: dict[bytes, Transaction] = {}
         fresh: list[Transaction] = []
         for item in listed[:OFFERED_LIMIT]:

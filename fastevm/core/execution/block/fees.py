@@ -146,7 +146,7 @@ def blob_base_fee(excess_blob_gas: int, schedule: ForkSchedule | str) -> int:
     """Returns the blob base fee in wei (EIP-4844, get_base_fee_per_blob_gas).
 
     ``schedule``: the rules, or the name of a fork. Raises OverflowError if the price may exceed 256
-    bits, which no chain reaches and which would take very long to compute.
+    bits. No chain reaches such a price, and computing it would take very long.
     """
     rules = (schedule_for(schedule) if isinstance(schedule, str) else schedule).parameters
     fraction = int(rules["blob_base_fee_fraction"])

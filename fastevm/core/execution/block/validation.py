@@ -183,7 +183,7 @@ def transactions_root(block: Block) -> bytes:
 def withdrawals_root(block: Block) -> bytes:
     """Returns the withdrawals root of the block (EIP-4895).
 
-    Without withdrawals, that of an empty list.
+    A block without withdrawals has the root of an empty list.
     """
     return ordered_root([withdrawal.rlp() for withdrawal in block.withdrawals or ()])
 

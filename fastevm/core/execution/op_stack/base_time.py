@@ -81,7 +81,7 @@ def millis_part(transactions: Sequence[Transaction]) -> int | None:
 
 
 def timestamp_millis(header: Header, transactions: Sequence[Transaction]) -> int | None:
-    """Returns the timestamp of a block in milliseconds; None for a block before Denim."""
+    """Returns the timestamp of a block in milliseconds, or None for a block before Denim."""
     part = millis_part(transactions)
     return None if part is None else header.timestamp * SECOND_MILLIS + part
 

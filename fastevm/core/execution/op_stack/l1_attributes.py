@@ -32,8 +32,8 @@ _SIZES = {
 class L1Attributes(Struct, frozen=True, kw_only=True):
     """The L1 origin of an L2 block, and the parameters of L2 fees.
 
-    ``base_fee`` and ``blob_base_fee``: of the L1 origin, in wei. Scalars in millionths
-    (``fee_overhead`` and ``fee_scalar`` until Ecotone), ``operator_fee_constant`` in wei,
+    ``base_fee`` and ``blob_base_fee``: the fees of the L1 origin, in wei. Scalars are in millionths
+    (``fee_overhead`` and ``fee_scalar`` exist until Ecotone), ``operator_fee_constant`` is in wei,
     ``da_footprint_gas_scalar`` in gas per byte. ``sequence_number``: number of earlier L2 blocks
     with the same L1 origin.
     """

@@ -36,7 +36,7 @@ def next_difficulty(
     parent_difficulty: int,
     parent_has_ommers: bool,
 ) -> int:
-    """Returns the difficulty of block ``number`` at ``timestamp`` (seconds); 0 after the merge.
+    """Returns the difficulty of block ``number`` at ``timestamp`` (seconds), or 0 after the merge.
 
     Sources: Yellow Paper section 4.3.4; EIP-2 (Homestead), EIP-100 (uncle-aware) and the EIPs that
     delay the bomb. As in these sources, the minimum difficulty applies to the sum that includes the
