@@ -88,7 +88,7 @@ def _guessed(source: RemoteSource) -> Fork:
 
 
 def _op_fork_of(header: Mapping[str, Any]) -> Fork:
-    """Returns the newest OP-stack fork whose headers have this format."""
+    """Returns the newest OP Stack fork whose headers have this format."""
     extra_data_bytes = len(header.get("extraData", "0x")) // 2 - 1
     if extra_data_bytes == JOVIAN_EXTRA_DATA:
         return NEWEST_OP

@@ -25,7 +25,7 @@ class ChainReplacement:
     """Replaces the chain of a node.
 
     Drops pooled transactions, the pending block and the snapshots. ``coinbase`` (20 bytes) receives
-    the fees of later blocks, except on chains of the OP stack. ``publish(None)`` withdraws the
+    the fees of later blocks, except on chains of the OP Stack. ``publish(None)`` withdraws the
     pending block, and ``forget()`` deletes the snapshots. ``attach_remote`` replaces the
     remote-state part of the node and returns the previous part.
     """

@@ -56,7 +56,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
     ``number`` describe the first block. ``gas_limit`` applies to all blocks (None: the fork's
     default). ``hardfork``: a mainnet fork by a name that `fork_named` knows, or ``latest``; a chain
     with rules before the merge has a difficulty and no block reward. A fork of Base is used as
-    ``op_fork``. ``op_fork``: the rules of a fork of the OP stack or of Base. ``create2_proxy``:
+    ``op_fork``. ``op_fork``: the rules of a fork of the OP Stack or of Base. ``create2_proxy``:
     deploy the deterministic deployment proxy. ``genesis_file``: a genesis in geth's format. Its
     members, accounts and forks override the other arguments, except a given chain id.
     """
@@ -75,7 +75,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
     def genesis(self, accounts: Sequence[DevAccount]) -> dict[str, Any]:
         """Returns the genesis in geth's format.
 
-        Raises ValueError for a fork that the OP stack does not have.
+        Raises ValueError for a fork that the OP Stack does not have.
         """
         balance = {"balance": hex(self.balance)}
         alloc: dict[str, Any] = {"0x" + account.address.hex(): balance for account in accounts}
@@ -104,7 +104,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
 
     @property
     def layer2_fork(self) -> str | None:
-        """The OP-stack or Base fork of all blocks, or None on a chain with Ethereum's rules."""
+        """The OP Stack or Base fork of all blocks, or None on a chain with Ethereum's rules."""
         if self.op_fork is not None:
             return self.op_fork
         name = (self.hardfork or "").casefold()

@@ -15,7 +15,7 @@ class FeedForm(Enum):
     """The kind of messages in a feed. The values are labels of a metric.
 
     FLASHBLOCKS have a withdrawals root, a block hash and optionally a state root; SUBBLOCKS (OP
-    stack, since August 2026) have none of these. HEADERS are canonical blocks, without
+    Stack, since August 2026) have none of these. HEADERS are canonical blocks, without
     pre-confirmations.
     """
 

@@ -1,4 +1,4 @@
-"""Chains by name: constants, forks and genesis of Ethereum's chains and of the OP-stack chains."""
+"""Chains by name: constants, forks and genesis of Ethereum's chains and of the OP Stack chains."""
 
 from fastevm.chain.named.choice import CHAIN_HELP, ChosenChain, chosen_chain, read_genesis
 from fastevm.chain.named.registry import (

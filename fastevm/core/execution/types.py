@@ -379,7 +379,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     ``status`` is None before Byzantium, where ``post_state`` holds the state root instead. Prices
     are in wei. The blob fields are None for transactions without blobs; ``contract_address`` is
     None for transactions that create no contract. ``deposit_nonce`` is the sender's nonce before a
-    deposit (OP stack, from Regolith on); the encoding contains it if ``deposit_receipt_version`` is
+    deposit (OP Stack, from Regolith on); the encoding contains it if ``deposit_receipt_version`` is
     set. ``l1_gas_used`` is the part of the gas that paid for data on L1 (Arbitrum).
     """
 

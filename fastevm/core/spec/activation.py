@@ -42,7 +42,7 @@ class Activations:
     ``terminal_total_difficulty``; ``merge_block`` is the first block after the merge, if known.
     ``netsplit_block`` is the virtual fork in the fork id (EIP-3675), ``dao_block`` the block of the
     DAO's irregular balance moves, and ``canyon_time`` and ``denim_time`` the timestamps of Canyon
-    (OP stack) and Denim (Base).
+    (OP Stack) and Denim (Base).
     """
 
     __slots__ = (
@@ -107,7 +107,7 @@ class Activations:
         A missing fork is activated together with the next fork that is present, or with the merge.
         A missing Petersburg is activated with Constantinople. The DAO fork (``daoForkSupport``) and
         the three glaciers are optional. With an ``optimism`` object (op-geth), the forks of the OP
-        stack apply. With a ``base`` object or keys of Base's forks, the forks of Base apply.
+        Stack apply. With a ``base`` object or keys of Base's forks, the forks of Base apply.
 
         Raises ValueError for forks out of order, for unknown keys that end in ``Time``, and for a
         blob fork without an entry in ``blobSchedule``.

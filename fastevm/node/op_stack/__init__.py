@@ -1,4 +1,4 @@
-"""Development chains of the OP stack: their genesis, and predeploys written for this package."""
+"""Development chains of the OP Stack: their genesis, and predeploys written for this package."""
 
 from fastevm.node.op_stack.op_genesis import (
     BASE_FORK_NAMES,

@@ -1,4 +1,4 @@
-"""The genesis of a development chain of the OP stack or of Base, made from a real chain's genesis.
+"""The genesis of a development chain of the OP Stack or of Base, made from a real chain's genesis.
 
 Predeploys and preinstalled contracts are those of Ink's genesis (MIT, Optimism). L1Block and
 GasPriceOracle come from this package (``sources``), because the contracts of Ink's genesis do not

@@ -74,7 +74,7 @@ def next_base_fee(parent: Header, schedule: ForkSchedule) -> int:
     """Returns the base fee in wei that a child of ``parent`` must have under ``schedule``
     (EIP-1559).
 
-    On chains of the OP stack, the parent's extra data set the parameters. From Jovian on, the
+    On chains of the OP Stack, the parent's extra data set the parameters. From Jovian on, the
     parent's DA footprint counts as gas, and there is a minimum base fee. On Arbitrum, returns the
     parent's base fee; ArbOS computes the real base fee from its gas backlog.
     """
@@ -98,7 +98,7 @@ def gas_limit_bounds(parent: Header, schedule: ForkSchedule) -> tuple[int, int]:
 
     The limit differs from the parent's by less than 1/1024 (Yellow Paper, section 4.3.4). At the
     first block with a base fee, the parent's limit is first multiplied by ``elasticity_multiplier``
-    (EIP-1559). On chains of the OP stack, L1 sets the limit and there are no bounds.
+    (EIP-1559). On chains of the OP Stack, L1 sets the limit and there are no bounds.
     """
     rules = schedule.parameters
     if rules["has_free_gas_limit"]:

@@ -43,7 +43,7 @@ def draft_header(
     ``schedule``.
 
     ``gas_limit`` defaults to the parent's; its bounds are not checked. Roots, bloom and gas used
-    are those of an empty block until the block is sealed. On chains of the OP stack, the fee
+    are those of an empty block until the block is sealed. On chains of the OP Stack, the fee
     parameters in the extra data are the parent's unless ``extra_data`` contains others. On Arbitrum
     the header has the form of the parent's, and ``extra_data`` and ``prev_randao`` are ignored.
     """

@@ -1,4 +1,4 @@
-"""Stubs of the fees of OP-stack chains."""
+"""Stubs of the fees of OP Stack chains."""
 
 from fastevm.core.execution.op_stack.l1_attributes import L1Attributes
 from fastevm.core.spec.schedule import ForkSchedule
