@@ -1,4 +1,4 @@
-"""``python -m fastevm.rpc``: the same node as ``fastevm node``."""
+"""``python -m fastevm.rpc`` starts the same node as ``fastevm node``."""
 
 import sys
 

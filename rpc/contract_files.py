@@ -1,7 +1,7 @@
 """Finds the contract of a compiler's artifact file by the runtime code at an address.
 
 Foundry writes such files below ``out``, Hardhat below ``artifacts``; solcjs writes ``.abi`` files.
-A contract is found if its runtime code equals that of a file, except for immutables, linked
+A contract is found if its runtime code equals the code in a file, except for immutables, linked
 libraries, a library's own address and the metadata at the end. Changed files are read again when
 unknown code is looked up, so a developer may compile while the node runs.
 """

@@ -14,45 +14,58 @@ GETH_BLOCK_SPACING: Final = 12  # seconds between simulated blocks
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
-    """The dialect of one listener. The texts say what happens if a field is set.
+    """The dialect of one listener. Each text says what happens if the field is set.
 
-    ``block_parameter_required``: methods refuse a missing block parameter, as the Ethereum JSON-RPC
-    specification requires. ``block_hash_excludes_range``: a log filter with blockHash and a range
-    is an error, else the range is ignored. ``call_needs_target``: eth_call refuses a call object
-    without ``to``. ``estimates_on_pending``: a gas estimate or access list without a block uses
-    ``pending``, the state in which the transaction will run; else ``latest``.
-    ``receipts_of_slices``: eth_getTransactionReceipt returns receipts of pre-confirmed transactions
-    too, with a block hash of zeros and the member ``preconfirmed``. A transaction count at
-    ``latest`` then includes pre-confirmed transactions. A client that waits for a receipt and then
-    asks for the next nonce therefore does not reuse a nonce. Otherwise only canonical transactions
-    have receipts, so that ``latest`` includes their effects, and a pre-confirmed transaction looks
-    like a pooled one. ``pending_is_unsealed``: the pending block's hash, nonce and miner are null;
-    else the hash is 32 zero bytes, and nonce and miner are those of the unfinished header.
-    ``pool_names_checksummed``: senders in txpool_content are checksummed (EIP-55).
-    ``newer_fees_count``: a call object may have both ``gasPrice`` and EIP-1559 fees. Calls use the
-    EIP-1559 fees, transactions to send use the gas price. A tip without a fee cap is ignored. Else
-    both are errors. ``simulated_block_spacing``: seconds, None for the chain's own block time.
-    ``refuses_unknown_overrides``: an unknown member of an override is an error, else it is ignored.
-    ``free_calls_see_base_fee``: BASEFEE in a call without a gas price (eth_call, estimates, access
-    lists, traces of calls) returns the base fee of the block, else 0. ``simulate_zero_state_root``:
-    ``stateRoot`` of simulated headers is 32 zero bytes. ``simulate_error_as_text``: a failed call's
-    ``error`` is a string and ``returnData`` holds the revert bytes; else ``error`` is an object and
-    ``returnData`` is empty. ``takes_loose_quantities``: quantities may also be JSON numbers or
-    decimal digits. ``unknown_subscription_is_error``: eth_unsubscribe of an unknown id is an error,
-    else it returns false. ``errors_as_anvil``: errors have anvil's code and message if they differ
-    from geth's. ``receipts_tell_of_block``: receipts contain the blob base fee and the timestamp of
-    their block. ``prices_of_next_block``: eth_gasPrice uses the base fee of the next block, else of
-    the newest. ``unknown_raw_is_null``: the raw bytes of an unknown transaction are null, else
-    ``0x``. ``block_zero_has_empty_trace``: debug_traceBlock* of block 0 returns an empty list,
-    which indexers that begin at block 0 require; else an error. ``logs_end_at_head``: a range of
-    logs that ends above the head ends at the head, else it is an error. ``filters_tell_of_past``:
-    the first poll of a filter with ``fromBlock`` also returns logs of blocks older than the filter.
-    ``first_account_sends``: eth_sendTransaction without a sender uses the first account.
-    ``failing_is_sent``: eth_sendTransaction without ``gas`` also sends a transaction that fails,
-    else it is refused. ``failed_send_is_error``: a send whose transaction fails in its block is an
-    error with the hash and the return data, and errors of halted calls contain return data, as in
-    Hardhat. ``transfers_need_no_funds``: the estimate of a simple ETH transfer assumes that the
-    sender can pay for it.
+    - ``block_parameter_required``: methods refuse a missing block parameter, as the Ethereum
+      JSON-RPC specification requires.
+    - ``block_hash_excludes_range``: a log filter with blockHash and a range is an error. Else the
+      range is ignored.
+    - ``call_needs_target``: eth_call refuses a call object without ``to``.
+    - ``estimates_on_pending``: a gas estimate or access list without a block uses ``pending``, the
+      state in which the transaction will run. Else it uses ``latest``.
+    - ``receipts_of_slices``: eth_getTransactionReceipt also returns receipts of pre-confirmed
+      transactions, with a block hash of zeros and the member ``preconfirmed``. A transaction count
+      at ``latest`` then includes pre-confirmed transactions. A client that waits for a receipt and
+      then asks for the next nonce therefore does not reuse a nonce. Else only canonical
+      transactions have receipts, so that ``latest`` includes the effects of every transaction with
+      a receipt, and a pre-confirmed transaction looks like a pooled transaction.
+    - ``pending_is_unsealed``: the pending block's hash, nonce and miner are null. Else the hash is
+      32 zero bytes, and nonce and miner are those of the unfinished header.
+    - ``pool_names_checksummed``: senders in txpool_content are checksummed (EIP-55).
+    - ``newer_fees_count``: a call object may have both ``gasPrice`` and EIP-1559 fees. Calls use
+      the EIP-1559 fees, and transactions to send use the gas price. A tip without a fee cap is
+      ignored. Else both fees together are an error, and so is a tip without a fee cap.
+    - ``simulated_block_spacing``: seconds between simulated blocks. None means the chain's own
+      block time.
+    - ``refuses_unknown_overrides``: an unknown member of an override is an error. Else it is
+      ignored.
+    - ``free_calls_see_base_fee``: BASEFEE in a call without a gas price (eth_call, estimates,
+      access lists, traces of calls) returns the base fee of the block. Else it returns 0.
+    - ``simulate_zero_state_root``: ``stateRoot`` of simulated headers is 32 zero bytes.
+    - ``simulate_error_as_text``: a failed call's ``error`` is a string and ``returnData`` holds the
+      revert bytes. Else ``error`` is an object and ``returnData`` is empty.
+    - ``takes_loose_quantities``: quantities may also be JSON numbers or decimal digits.
+    - ``unknown_subscription_is_error``: eth_unsubscribe of an unknown id is an error. Else it
+      returns false.
+    - ``errors_as_anvil``: errors have anvil's code and message if these differ from geth's.
+    - ``receipts_tell_of_block``: receipts contain the blob base fee and the timestamp of the block.
+    - ``prices_of_next_block``: eth_gasPrice uses the base fee of the next block. Else it uses the
+      base fee of the newest block.
+    - ``unknown_raw_is_null``: the raw bytes of an unknown transaction are null. Else they are
+      ``0x``.
+    - ``block_zero_has_empty_trace``: debug_traceBlock* of block 0 returns an empty list, which
+      indexers that begin at block 0 require. Else it is an error.
+    - ``logs_end_at_head``: a range of logs that ends above the head ends at the head. Else it is an
+      error.
+    - ``filters_tell_of_past``: the first poll of a filter with ``fromBlock`` also returns logs of
+      blocks older than the filter.
+    - ``first_account_sends``: eth_sendTransaction without a sender uses the first account.
+    - ``failing_is_sent``: eth_sendTransaction without ``gas`` also sends a transaction that fails.
+      Else it is refused.
+    - ``failed_send_is_error``: sending a transaction that fails in its block is an error with the
+      hash and the return data, and errors of halted calls contain return data, as in Hardhat.
+    - ``transfers_need_no_funds``: the estimate of a simple ETH transfer assumes that the sender can
+      pay for the transfer.
     """
 
     name: str

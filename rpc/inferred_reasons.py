@@ -37,7 +37,7 @@ CALL_OUT_OF_GAS: Final = "contract call run out of gas and made the transaction 
 
 SELECTOR: Final = 4
 WORD: Final = 32
-NEAR: Final = 24  # steps before the end in which solc checks what it called or got
+NEAR: Final = 24  # last steps, in which solc checks the called account or the result
 
 LT, SLT, EXTCODESIZE, RETURNDATASIZE, REVERT = 0x10, 0x12, 0x3B, 0x3D, 0xFD
 CALLS: Final = frozenset((0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA))  # calls and creations

@@ -58,8 +58,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     call_gas: int = 50_000_000
     call_time: float = 5.0  # all calls of one request together
     request_gas: int = 1_000_000_000  # gas of all calls of one request together
-    work_queue: int = 4_096  # requests that run in workers or wait for them: one per connection
-    client_queue: int = 1_024  # the same, of one client
+    work_queue: int = 4_096  # running and waiting requests of all workers: one per connection
+    client_queue: int = 1_024  # running and waiting requests of one client
     # temporary files of traces, in progress or waiting to be read
     traces_size: int = 1024 * 1024 * 1024
 
@@ -89,20 +89,20 @@ class Limits(Struct, frozen=True, kw_only=True):
     address_feed_readers: int = 25  # readers of the slice feed from one address
     # --- filters that are polled, and subscriptions ---
     watch_size: int = 256 * 1024 * 1024  # memory of all filters and subscriptions
-    address_watch_size: int = 64 * 1024 * 1024  # the same, of one address
+    address_watch_size: int = 64 * 1024 * 1024  # memory of the filters of one address
     filters: int = 8_192
     client_filters: int = 1_024  # filters of one address
     filter_time: float = 300.0  # a filter that is not polled for this long is removed
     arrivals: int = 65_536  # hashes of new pool transactions that are kept for filters
     # --- fastevm_watch: calls that are repeated when their inputs change ---
     watch_questions: int = 100_000  # watched calls and bundles of all clients
-    client_watch_questions: int = 10_000  # the same, of one address
-    # gas of all answers of one address: bounds reads and time
+    client_watch_questions: int = 10_000  # watched calls and bundles of one address
+    # gas of all answers of one address, which limits reads and time
     client_watch_gas: int = 2_000_000_000
-    # bytes of output and logs of all answers, and of those of one address
+    # bytes of output and logs: of all answers, and of the answers of one address
     watch_answers_size: int = 256 * 1024 * 1024
     client_watch_answers_size: int = 16 * 1024 * 1024
-    # per slice; answers that were not renewed in this time are marked stale
+    # seconds per slice; an answer that is not renewed in this time is marked stale
     watch_time: float = 0.1
     watch_call_time: float = 1.0  # seconds of one watched call or bundle
     watch_threads: int = 1  # threads that renew answers, besides the builder's

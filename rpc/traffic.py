@@ -36,7 +36,7 @@ class TrafficBudget:
         return Holding(self, client, end)
 
     def has_room(self, client: str) -> bool:
-        """Return whether a client may begin work whose memory cannot be freed."""
+        """Return whether a client may begin work with memory that cannot be freed."""
         return self.used < self.limit // HALF or self._by_client[client] < self.limit // CLIENT_PART
 
     def resize(self, holding: Holding, size: int) -> None:

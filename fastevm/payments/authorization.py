@@ -55,7 +55,7 @@ _PERMIT: Final = [
 
 
 class Kind(Enum):
-    """How the payer authorizes a payment; the value is the EIP-712 primary type.
+    """The ways to authorize a payment. The value is the EIP-712 primary type.
 
     TRANSFER, RECEIVE and CANCEL are the messages of EIP-3009, PERMIT is the message of EIP-2612.
     With MEMO the payer signs no message: he sends ``transferWithMemo`` himself.
@@ -266,7 +266,7 @@ class Authorization(TypedMessage):
 
     @property
     def memo(self) -> str | None:
-        """The memo of the transfer as 0x-hex; None for EIP-3009."""
+        """The memo of the transfer as 0x-hex. None for EIP-3009."""
         return "0x" + self.terms.nonce.hex() if self.kind.has_memo else None
 
     @property

@@ -120,7 +120,7 @@ class Batches:
     def _candidates(self, order_ids: Sequence[str]) -> dict[str, tuple[Order, Signature]]:
         """Returns the STORED orders that anybody may capture, with their signatures.
 
-        Leaves out ERC-6492 signatures, whose captures also deploy the payer's wallet.
+        Leaves out ERC-6492 signatures, because their captures also deploy the payer's wallet.
         """
         found = {}
         for order_id in dict.fromkeys(order_ids):
@@ -166,7 +166,7 @@ class Batches:
             yield chunk
 
     async def _submit(self, parts: Sequence[Part], ends: Ends) -> None:
-        """Simulates the batch, drops captures that would fail, and submits the rest."""
+        """Simulates the batch, drops captures that would fail, and submits the others."""
         good, gas = await self._simulated(parts, ends)
         if len(good) < LEAST:
             return

@@ -27,7 +27,7 @@ SLOW_BLOCK_SECONDS: Final = 5.0
 SHORTEST_BLOCK_SECONDS: Final = 0.05
 LONGEST_BLOCK_SECONDS: Final = 60.0
 RECENT_INCLUSIONS: Final = 16  # observations kept
-MOST_MARGIN: Final = 60  # seconds; a longer wait counts as this many
+MOST_MARGIN: Final = 60  # seconds; a longer wait counts as 60 s
 FIRST_MARGIN: Final = 12  # seconds; upper limit of the margin before the first observed inclusion
 PASS_SECONDS: Final = 2.0  # seconds that a poll may take after the pause before it
 
@@ -118,7 +118,7 @@ def _median_tip(history: Answer) -> int | None:
 
 
 class InclusionTimes:
-    """How many seconds recent transactions waited for inclusion.
+    """Records how many seconds recent transactions waited for inclusion.
 
     A wait starts at the timestamp of the pending block at the submission. It ends at the timestamp
     of the block that includes the transaction. So the clocks of machines do not matter.
@@ -132,10 +132,10 @@ class InclusionTimes:
         self._recent.append(min(max(0, seconds), MOST_MARGIN))
 
     def margin(self) -> int | None:
-        """Returns how many seconds a capture needs until inclusion; None without observations.
+        """Returns how many seconds a capture needs until inclusion; None if unknown.
 
-        This is the 90th percentile of the waits, so that one stuck transaction among more than ten
-        does not count, plus 1 s for rounding.
+        This is the 90th percentile of the observed waits, so that one stuck transaction among more
+        than ten does not count, plus 1 s for rounding.
         """
         if not self._recent:
             return None
@@ -168,7 +168,7 @@ class Chain:
         check_chain_id(answer, self.chain_id)
 
     def pace_call(self, head: Head) -> Call | None:
-        """Returns the call whose answer :meth:`pace` needs.
+        """Returns the call for :meth:`pace`, which needs the answer.
 
         Returns None if the block time is known, or if the chain has no earlier block.
         """
@@ -233,7 +233,7 @@ class Chain:
     def deep_number(self, head: Head, tagged: Head | None) -> int | None:
         """Returns the highest block number at the policy's depth; None if no block is so deep.
 
-        ``tagged``: the node's ``safe`` or ``finalized`` block, if the depth is a tag.
+        ``tagged`` is the node's ``safe`` or ``finalized`` block, if the depth is a tag.
         """
         depth = self.policy.depth
         if isinstance(depth, str):

@@ -144,7 +144,7 @@ class NodeBehind(PaymentError):
 class LimitReached(PaymentError):
     """The operation would exceed a limit. Nothing was changed.
 
-    ``limit`` names the exposure limit of the policy; it is empty for other limits.
+    ``limit`` names the exposure limit of the policy. It is empty for other limits.
     """
 
     def __init__(self, text: str, limit: str = "") -> None:

@@ -55,7 +55,7 @@ class LogKey(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A block up to which logs were read."""
+    """A block up to which logs have been read."""
 
     number: int
     block_hash: str
@@ -147,8 +147,9 @@ def entries(logs: Iterable[ChainLog], token: str, emitters: Collection[str] = ()
     """Returns the transfers of ``token`` in the logs of one transaction, with their purpose.
 
     AuthorizationUsed directly precedes its Transfer, and Memo directly follows it. PaymentCaptured
-    follows a transfer with the same payer and amount. PayoutSent follows one with the same sender,
-    recipient and amount. These two count only if one of ``emitters`` emitted them.
+    follows a transfer with the same payer and amount. PayoutSent follows a transfer with the same
+    sender, recipient and amount. PaymentCaptured and PayoutSent count only if one of ``emitters``
+    emitted them.
     """
     ordered = sorted(logs, key=lambda chain_log: chain_log.key.log_index)
     found: list[Entry] = []

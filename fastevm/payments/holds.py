@@ -76,7 +76,7 @@ OURS: Final = (MovementKind.PART, MovementKind.VOID, *ADMINISTRATION.values())
 
 @checked
 class HoldTerms(Struct, frozen=True):
-    """How long a hold lasts, in seconds from now, and which escrow it uses."""
+    """The duration of a hold, in seconds from now, and the escrow that it uses."""
 
     capture_within: int = CAPTURE_WITHIN
     refund_within: int = REFUND_WITHIN
@@ -118,8 +118,8 @@ def same_order(known: Order, asked: Order, *, exact: bool) -> Order:
     """Returns ``known`` if its terms equal those of ``asked``.
 
     With ``exact``, nonce and times must be equal too. Otherwise only the lengths of the windows
-    must be equal. An empty reference in ``asked`` matches every reference. Raises DuplicateOrder,
-    whose text shows the differences.
+    must be equal. An empty reference in ``asked`` matches every reference. Raises DuplicateOrder
+    otherwise. The text shows the differences.
     """
     stored, wanted = _terms_of(known, exact), _terms_of(asked, exact)
     if asked.reference:
@@ -346,7 +346,7 @@ class Holds:
     # --- following --------------------------------------------------------------------------------
 
     async def look(self, dead: Collection[str] = ()) -> None:
-        """Updates movements and holds from the chain; sends no request if none is open.
+        """Updates movements and holds from the chain. Sends no request if none of them is open.
 
         ``dead`` has the hashes of blocks that a reorganisation has just removed. If there are any,
         ended movements and holds are checked too.
@@ -457,7 +457,7 @@ def _sum(movements: Sequence[Movement], *kinds: MovementKind) -> int:
 
 
 def _stands(block: Any, settlement: Settlement) -> bool:
-    """Whether a settlement's block is canonical; True if the node has no block at its height."""
+    """Whether a settlement's block is canonical. True if the node has no block at its height."""
     return not isinstance(block, dict) or block["hash"] == settlement.block_hash
 
 

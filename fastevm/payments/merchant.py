@@ -307,7 +307,7 @@ class Merchant(AsyncClosing):
         self.reconciler.listeners.append(listener)
 
     def signature_of(self, order: Order) -> Signature | None:
-        """Decrypts an order's signature; None if none is stored. Raises VaultError."""
+        """Decrypts an order's signature. Returns None if none is stored. Raises VaultError."""
         if order.sealed is None:
             return None
         return Signature(self.vault.open(order.sealed, order.seal_context))
@@ -334,8 +334,8 @@ class Merchant(AsyncClosing):
 
         ``kind`` PERMIT is for tokens without EIP-3009, such as B20: the payer signs a permit for
         ``collector``, which must be deployed (`deploy_collector`). With MEMO the payer signs
-        nothing and sends ``transferWithMemo(recipient, value, memo)`` himself; ``memo`` is that of
-        the order's authorization.
+        nothing and sends ``transferWithMemo(recipient, value, memo)`` himself; ``memo`` is the memo
+        of the order's authorization.
 
         A second call with the same arguments returns the existing order in its current state, so
         that a checkout page can be reloaded. Raises DuplicateOrder if the id belongs to an order
@@ -529,7 +529,7 @@ class Merchant(AsyncClosing):
             return None
 
     async def accept(self, order_id: str, signature: SignatureLike) -> Order:
-        """Verifies the payer's signature and stores it encrypted; the order becomes STORED.
+        """Verifies the payer's signature and stores it encrypted. The order becomes STORED.
 
         Accepting the same signature again changes nothing. Raises SignatureRefused if the
         signature, the domain or the window is wrong, WrongChain, LimitReached, or VaultError if the
@@ -749,7 +749,8 @@ class Merchant(AsyncClosing):
         If several calls or processes capture an order, one of them records a transaction, and the
         others wait for its result. ``until`` says when to return: CAPTURING after sending, CAPTURED
         when the transaction is canonical, PAID at the merchant's depth. After ``timeout`` seconds,
-        or if the capture fails, returns the order as it is: see its ``state`` and ``reason``.
+        or if the capture fails, returns the order in its current state: see ``state`` and
+        ``reason``.
 
         Raises CaptureRefused if the preflight fails (``force`` submits anyway, unless a contract
         that the capture calls does not exist), IllegalTransition if the order has ended or has no
@@ -793,7 +794,7 @@ class Merchant(AsyncClosing):
 
         One transaction captures up to ``Policy.batch`` TRANSFER orders, in the order given. Every
         other order gets its own transaction; ``at_once`` of these are submitted concurrently. A
-        refused order does not stop the others: its error is in the result.
+        refused order does not stop the other captures; the result has its error.
         """
         gate = asyncio.Semaphore(integer(at_once, "at_once", least=1))
         together = await self.batches.submit(order_ids)
@@ -878,7 +879,7 @@ class Merchant(AsyncClosing):
             raise SignatureRefused(Reason.SIGNATURE_LENGTH, "no signature is stored")
         # does not check the payer's other orders: they may be many, and never block a capture
         (report,) = await self.preflight.check([order])
-        absent = report.verdict("domain").reason in ABSENT  # it would succeed and move nothing
+        absent = report.verdict("domain").reason in ABSENT  # a capture would move nothing
         if not report.capturable and (absent or not force):
             if report.reason is not None:
                 self.metrics.count("refusals_total", reason=report.reason.value)
@@ -963,11 +964,11 @@ class Merchant(AsyncClosing):
         AlreadyRefunded.
 
         The captured part of a hold is refunded through its escrow, to its payer only, and needs
-        ``holds.allow_refunds``. If a memo identifies the payment, all that the payer sent can be
-        refunded: also an excess and, after the order's window, payments that were too small or too
-        late. Only money in blocks at ``Policy.depth`` counts.
+        ``holds.allow_refunds``. If a memo identifies the payment, everything that the payer sent
+        can be refunded, including an excess and, after the order's window, payments that were too
+        small or too late. Only money in blocks at ``Policy.depth`` counts.
 
-        Raises LimitReached if ``amount`` exceeds what was captured and not yet refunded,
+        Raises LimitReached if ``amount`` exceeds the captured money that is not refunded yet,
         IllegalTransition if the order is neither paid nor held, MovementRefused if the token or the
         escrow would reject the refund now.
         """

@@ -21,12 +21,12 @@ _REFUND: Final = re.compile(r"/refund(?:/|$)")
 
 
 class MovementKind(Enum):
-    """What a movement does.
+    """The kinds of movements.
 
     PART pays a part of a hold to the merchant. VOID returns the rest of a hold to the payer. With
     RECLAIM the payer takes that rest himself. REFUND returns captured money. SWEEP sends income to
     another account. ALLOWANCE lets a refund collector take money, and DEPLOYMENT deploys a permit
-    collector: these two move no money and belong to no order.
+    collector: these two kinds move no money and belong to no order.
     """
 
     PART = "part"

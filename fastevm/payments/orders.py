@@ -65,7 +65,7 @@ class Order:
 
 
 class Purpose(Enum):
-    """Why a transaction was sent. FILL uses up the account nonce of an unwanted transaction."""
+    """The purpose of a transaction. FILL uses the account nonce of an unwanted transaction."""
 
     CAPTURE = "capture"
     CANCEL = "cancel"

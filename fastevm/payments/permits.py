@@ -1,4 +1,4 @@
-"""The permit collector: a contract that captures what payers permitted (EIP-2612).
+"""The permit collector, a contract that captures permitted payments (EIP-2612).
 
 B20 tokens have no EIP-3009. Instead the payer signs a permit that names the collector as spender.
 The collector's ``capture`` submits the permit and calls ``transferFromWithMemo`` in one
@@ -43,7 +43,7 @@ def deployment_of(operator: str, recipient: str) -> tuple[str, bytes]:
 def permit_call(order: Order, signature: Signature) -> tuple[str, bytes]:
     """Returns target and data of the call that captures a PERMIT order.
 
-    Raises InvalidTerms if the signature is not that of a key.
+    Raises InvalidTerms if the signature was not made by a key.
     """
     authorization, terms = order.authorization, order.authorization.terms
     permit = authorization.permit

@@ -29,29 +29,32 @@ class Exposure(NamedTuple):
 class Policy(Struct, frozen=True, kw_only=True):
     """A merchant's settings. Times are in seconds, fees in wei per gas, sums in token units.
 
-    ``depth``: confirmations after which a captured payment is paid, or the node's tag ``safe`` or
-    ``finalized``. The payment's own block is the first confirmation. ``first_block``: the block
-    from which a new store reads logs; by default the last ``overlap`` blocks up to the head. Every
-    later scan rereads ``overlap`` blocks. ``range_blocks``: blocks per ``eth_getLogs`` request.
-    ``poll``: shortest pause between polls. ``scan_every``: pause between passes while no
-    transaction is open.
-
-    ``capture_in``: a capture that would expire within this time after the pending block is refused.
-    The default is the observed inclusion time (see `InclusionTimes`). ``forced_gas``: gas estimate
-    of a forced capture for which the node has no estimate. ``gas_margin_percent`` is added to
-    estimates.
-
-    ``tip``: fixed tip; by default the recent median, at least ``least_tip`` and at most
-    ``most_tip``. The fee cap is ``base_fee_factor`` times the base fee plus the tip, at most
-    ``most_fee``. A transaction is replaced after ``bump_blocks`` blocks and ``bump_least`` seconds
-    without inclusion, or after ``bump_after`` seconds if given. A replacement raises both fees by
-    ``bump_percent``; a call is replaced at most ``most_bumps`` times.
-
-    ``most_per_order``, ``most_per_day`` (captures in a UTC day), ``most_exposure`` (the sum of
-    unpaid orders, see `Exposure`) and ``most_exposure_per_payer`` are limits. None means no limit.
-
-    ``batch``: maximum captures of `Merchant.capture_many` per transaction, within ``MOST_BATCH``
-    and ``BATCH_GAS``; 1 disables batches. See `fastevm.payments.batches`.
+    - ``depth``: confirmations after which a captured payment counts as paid, or the node's tag
+      ``safe`` or ``finalized``. The payment's own block is the first confirmation.
+    - ``first_block``: the block from which a new store reads logs. By default the last ``overlap``
+      blocks up to the head.
+    - ``overlap``: blocks that every later scan rereads.
+    - ``range_blocks``: blocks per ``eth_getLogs`` request.
+    - ``poll``: the shortest pause between polls.
+    - ``scan_every``: the pause between passes while no transaction is open.
+    - ``capture_in``: a capture that would expire within this time after the pending block is
+      refused. The default is the observed inclusion time (see `InclusionTimes`).
+    - ``forced_gas``: the gas estimate of a forced capture for which the node has no estimate.
+    - ``gas_margin_percent``: added to gas estimates.
+    - ``tip``: a fixed tip. By default the recent median, at least ``least_tip`` and at most
+      ``most_tip``.
+    - ``base_fee_factor`` and ``most_fee``: the fee cap is this factor times the base fee plus the
+      tip, at most ``most_fee``.
+    - ``bump_blocks``, ``bump_least``, ``bump_after``: a transaction is replaced after
+      ``bump_blocks`` blocks and ``bump_least`` seconds without inclusion, or after ``bump_after``
+      seconds if given.
+    - ``bump_percent`` and ``most_bumps``: a replacement raises both fees by ``bump_percent``, and a
+      call is replaced at most ``most_bumps`` times.
+    - ``most_per_order``, ``most_per_day`` (captures in a UTC day), ``most_exposure`` (the sum of
+      unpaid orders, see `Exposure`) and ``most_exposure_per_payer`` are limits. None means no
+      limit.
+    - ``batch``: the maximum number of captures of `Merchant.capture_many` in a transaction, within
+      ``MOST_BATCH`` and ``BATCH_GAS``. 1 disables batches. See `fastevm.payments.batches`.
     """
 
     depth: int | str = 1

@@ -127,7 +127,7 @@ class Report(Struct, frozen=True):
         return "; ".join(failing) or "ready"
 
     def refused(self, reason: Reason, detail: str) -> "Report":
-        """Returns a copy in which the verdict that ``reason`` belongs to fails."""
+        """Returns a copy in which the verdict for ``reason`` fails."""
         name = _VERDICTS.get(reason, "signature" if reason in SIGNATURE_REASONS else "policy")
         failed = Verdict(name, False, reason, detail)
         changed = tuple(failed if verdict.name == name else verdict for verdict in self.verdicts)

@@ -1,4 +1,4 @@
-"""Recognises a node whose chain is not the one from which the store was filled."""
+"""Recognises a node whose chain is not the chain that filled the store."""
 
 from asyncio import to_thread
 from typing import NamedTuple

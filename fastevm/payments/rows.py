@@ -154,7 +154,7 @@ def read_movement(row: Row) -> Movement:
 def readable(
     rows: Iterable[Row], read: Callable[[Row], T], bad: Callable[[UnreadableRow], None]
 ) -> list[T]:
-    """Returns the values of the readable rows; calls ``bad`` for each of the others."""
+    """Returns the values of the readable rows. Calls ``bad`` for each unreadable row."""
     found = []
     for row in rows:
         try:

@@ -95,7 +95,7 @@ class Settler:
             self.store.mark_applied(self.token.chain_id, news)
 
     def _order_of(self, chain_log: ChainLog) -> Order | None:
-        """Returns the order whose nonce or memo a log has. May raise UnreadableRow."""
+        """Returns the order with the nonce or memo of a log. May raise UnreadableRow."""
         if chain_log.event is Event.MEMO:
             return order_of(self.store, self.store, self.token.chain_id, chain_log)
         authorizer, nonce = chain_log.text("authorizer"), chain_log.text("nonce")
@@ -217,8 +217,9 @@ class Settler:
     def expire(self, timestamp: int) -> None:
         """Expires orders whose window has closed at ``timestamp``.
 
-        ``timestamp`` is that of a block at the merchant's depth. The ledger has no capture of these
-        orders up to that block. Later blocks have later timestamps, so they contain none either.
+        ``timestamp`` is the timestamp of a block at the merchant's depth. The ledger has no capture
+        of these orders up to that block. Later blocks have later timestamps, so they contain no
+        capture either.
         """
         for order in every_order(self.store, UNENDED, ended_at=timestamp):
             known = order.reason if order.reason in AMOUNT_REASONS else Reason.EXPIRED
@@ -227,7 +228,7 @@ class Settler:
     def release(self) -> None:
         """Changes orders whose transactions all failed.
 
-        They become STORED or VOIDED again, or FAILED if no capture can ever succeed.
+        The orders become STORED or VOIDED again, or FAILED if no capture can ever succeed.
         """
         for state, purpose, trigger in _RELEASE:
             sent: dict[str, list[Submission]] = {}
@@ -319,7 +320,7 @@ class Settler:
 
 
 def ended(submissions: Sequence[Submission], purpose: Purpose) -> Submission | None:
-    """Returns the last transaction with a purpose if none of them can be included any more.
+    """Returns the last transaction with a purpose if no such transaction can be included any more.
 
     Returns None if there is no such transaction, or if one is waiting or has succeeded.
     """
@@ -334,7 +335,7 @@ def ended(submissions: Sequence[Submission], purpose: Purpose) -> Submission | N
 
 
 def _stands(settlement: Settlement | None, receipt: Any, block: Any) -> bool:
-    """Whether a transaction succeeded in a canonical block; False if unknown."""
+    """Whether a transaction succeeded in a canonical block. False if unknown."""
     if settlement is None or not isinstance(receipt, dict) or not isinstance(block, dict):
         return False
     if receipt["blockHash"] != settlement.block_hash or block["hash"] != settlement.block_hash:
@@ -343,7 +344,7 @@ def _stands(settlement: Settlement | None, receipt: Any, block: Any) -> bool:
 
 
 def pays(entry: Entry, order: Order) -> bool:
-    """Whether a transfer is the payment that the order's authorization allows, or a part of it.
+    """Whether a transfer is the payment, or a part of it, that the order's authorization allows.
 
     The nonce alone proves nothing: the payer can use it up with another authorization.
     """

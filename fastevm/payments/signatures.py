@@ -104,7 +104,7 @@ def _joined(value: Sequence[int]) -> bytes:
 
 
 def key_bytes(private_key: bytes | str, name: str = "private_key") -> bytes:
-    """Returns the 32 bytes of a private key. Raises InvalidTerms, whose text does not show the key.
+    """Returns the 32 bytes of a private key. Raises InvalidTerms without the key.
 
     The text contains ``name``, the name of the argument or variable.
     """

@@ -7,7 +7,8 @@ deep enough) and PAID.
 
 An order whose money goes to an escrow is AUTHORIZING, then HELD. Partial captures, voids and
 refunds are movements (`fastevm.payments.movements`) and leave the order HELD. When the escrow holds
-no money of the order any more, it becomes CAPTURED, then PAID, or RELEASED if no part was captured.
+no more money for the order, the order becomes CAPTURED, then PAID, or RELEASED if no part was
+captured.
 """
 
 from enum import Enum

@@ -136,8 +136,8 @@ EIP_3009: Final = (Kind.RECEIVE, Kind.TRANSFER)
 class Token(Struct, frozen=True):
     """A token as read from its contract.
 
-    ``long_signatures``: the token accepts signatures as bytes (ERC-7598), which contract wallets
-    and the escrow need. ``kinds``: how payers can authorize payments.
+    If ``long_signatures`` is true, the token accepts signatures as bytes (ERC-7598), which contract
+    wallets and the escrow need. ``kinds`` are the ways in which payers can authorize payments.
     """
 
     domain: Domain

@@ -167,8 +167,8 @@ class Transactions:
     ) -> dict[str, PaymentError]:
         """Reserves, signs and sends one transaction with these calls (target, data) by order id.
 
-        A call that reverts does not affect the others. Orders for which `submit` would raise an
-        error are left out of the transaction. Returns these errors by order id.
+        A call that reverts does not affect the other calls. The transaction leaves out orders for
+        which `submit` would raise an error. Returns these errors by order id.
         """
         to, data = in_one_call(list(calls.values()), may_fail=True)
         made = await self.prepare(to, data, gas)
@@ -392,7 +392,7 @@ class Transactions:
                 log.error("transaction %s: %s", group[-1].transaction_hash or "unsigned", error)
 
     def asked(self, groups: Sequence[Sequence[Submission]]) -> list[Call]:
-        """Returns the calls whose answers :meth:`read` needs."""
+        """Returns the calls for :meth:`read`, which needs their answers."""
         sender = self.signer.address
         outcomes: list[Call] = [
             (method, [submission.transaction_hash])

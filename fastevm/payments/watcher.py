@@ -52,7 +52,7 @@ class Due:
         self._came.set()
 
     async def take(self, seconds: float) -> list[str] | None:
-        """Waits for marked orders and returns their ids; None for all orders.
+        """Waits for marked orders and returns their ids, or None for all orders.
 
         Also returns None if no order was marked within ``seconds``.
         """

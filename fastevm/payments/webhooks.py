@@ -181,7 +181,7 @@ class Attempt(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Like `text`, with the usual cause of some statuses. For people."""
+        """The text for people, with the usual cause of some statuses."""
         if not self.status:
             return NOT_PUBLIC if self.why == NOT_PUBLIC_WHY else self.why
         hint = HINTS.get(self.status, REDIRECT if 300 <= self.status < 400 else "")

@@ -45,7 +45,7 @@ class _Request(msgspec.Struct, gc=False):
 
 
 class _TextRequest(msgspec.Struct, gc=False):
-    """A well-formed request whose params stay JSON text, for methods that read the text."""
+    """A well-formed request. Its params stay JSON text, for methods that read the text."""
 
     jsonrpc: str
     method: str

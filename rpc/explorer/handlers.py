@@ -16,8 +16,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class ExplorerPage:
     """Serves the page and its files. The page calls ``node_url``, by default the serving node.
 
-    Requests whose Accept header includes HTML get the page. The page reads no body and runs no
-    method.
+    Requests whose Accept header includes HTML get the page. These requests run no method, and their
+    bodies are not read.
     """
 
     def __init__(self, node_url: str = "") -> None:
@@ -25,7 +25,7 @@ class ExplorerPage:
         self.headers = RULES | {"Content-Security-Policy": policy(node_url)}
 
     def serve(self, app: web.Application) -> None:
-        """Add routes of the page's files to an application, whose handler of ``/`` calls `page`."""
+        """Add routes of the page's files to an application. Its handler of ``/`` calls `page`."""
         app.router.add_get(ROUTE, self.file)
 
     def is_wanted(self, request: web.Request) -> bool:

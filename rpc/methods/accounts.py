@@ -119,7 +119,7 @@ def with_sender(context: Context, request: CallRequest) -> CallRequest:
 )
 @long_running
 def resend(context: Context, request: CallRequest, price: int | None, gas: int | None) -> str:
-    """Replace a transaction that waits in the pool by one with another gas price or gas limit.
+    """Replace a transaction that waits in the pool, with another gas price or gas limit.
 
     Sender and nonce of the object select the waiting transaction. Receiver, value and data must
     equal those of the transaction. The gas price (wei) becomes fee cap and tip if the transaction
@@ -173,7 +173,7 @@ def send_next_of_account(context: Context, request: CallRequest) -> str:
 
 @method("personal_listAccounts")
 def list_accounts(context: Context) -> list[str]:
-    """Return the accounts whose keys the node has."""
+    """Return the accounts that the node has keys for."""
     return [hex_bytes(account.address) for account in context.node.accounts]
 
 

@@ -124,10 +124,10 @@ def call(
     state_overrides: Mapping[bytes, AccountOverride],
     block_overrides: BlockOverrides,
 ) -> str:
-    """Return the output of a call. At ``pending`` the block context is that of the pending block.
+    """Return the output of a call. At ``pending`` it runs in the pending block's context.
 
-    Without ``gas`` the call gets the node's gas cap. Without ``to`` it is a creation that returns
-    the deployed code. A revert raises RpcError with the revert data.
+    Without ``gas`` the call gets the node's gas cap. Without ``to`` the call is a creation and
+    returns the deployed code. A revert raises RpcError with the revert data.
     """
     state = context.view(block).state()
     if is_node_interface(state, request):

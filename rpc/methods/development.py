@@ -92,7 +92,7 @@ def setters(
 ) -> Callable[[Handler], Handler]:
     """Register a handler without a result; ``registers`` is `methods` or `short_methods`.
 
-    The answer is null for anvil's names and true for those of Hardhat and Ganache.
+    The answer is null for anvil's names and true for the names of Hardhat and Ganache.
     """
 
     def register(handler: Handler) -> Handler:

@@ -25,7 +25,7 @@ DEFAULT_TIP: Final = 10**9  # wei, suggested if recent blocks are empty
 OP_STACK_TIP: Final = 10**6
 MILLISECONDS: Final = 1000
 HEADER_OBJECTS: Final = 4  # reading a header costs about as much as this many JSON objects
-RECEIPTS_OBJECTS: Final = LOOP_OBJECTS  # reading the receipts of a block for rewards, likewise
+RECEIPTS_OBJECTS: Final = LOOP_OBJECTS  # cost of reading the receipts of a block for rewards
 U64: Final = 2**64
 U64_DIGITS_DECIMAL: Final = 20
 

@@ -26,7 +26,7 @@ TYPED_DATA: Final = b"\x19\x01"  # version 1 of EIP-191
 
 @method("eth_sign", ADDRESS, DATA)
 def sign(context: Context, address: bytes, message: bytes) -> str:
-    """Sign a message (EIP-191). Returns 65 bytes, the last of them 27 or 28."""
+    """Sign a message (EIP-191). Returns 65 bytes, of which the last is 27 or 28."""
     return hex_bytes(key_of(context, address).sign_message(message))
 
 
@@ -55,7 +55,7 @@ def decode_typed_data(value: Any) -> dict[str, Any]:
 
 
 def sign_typed_data(context: Context, address: bytes, data: dict[str, Any]) -> str:
-    """Sign typed data (EIP-712). Returns 65 bytes, the last of them 27 or 28.
+    """Sign typed data (EIP-712). Returns 65 bytes, of which the last is 27 or 28.
 
     eth-account encodes the data. It does not support a message of only the domain, so such a
     message gets an empty type.

@@ -28,7 +28,7 @@ def locate(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
 
 
 def locate_or_ask(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
-    """Like `locate`. Raises HeldUpstream for an unknown transaction that the upstream may have."""
+    """Return `locate`'s result. Raises HeldUpstream if the upstream may have the transaction."""
     found = locate(context, tx_hash)
     if found is not None or context.node.history is None:
         return found
@@ -38,7 +38,7 @@ def locate_or_ask(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
 
 
 def locate_or_look(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
-    """Like `locate`. Raises HeldUpstream only if the upstream has the transaction."""
+    """Return `locate`'s result. Raises HeldUpstream if the upstream has the transaction."""
     try:
         return locate_or_ask(context, tx_hash)
     except HeldUpstream:

@@ -186,7 +186,7 @@ class HeadEvent:
 
     @cached_property
     def logs(self) -> "EncodedLogs":
-        """The logs of removed blocks, newest first, then those of added blocks."""
+        """The logs of removed blocks, newest first, then the logs of added blocks."""
         gone = [log for block in self.change.removed for log in self._logs(block, True)[::-1]]
         new = [log for block in self.change.added for log in self._logs(block, False)]
         return EncodedLogs(gone + new)

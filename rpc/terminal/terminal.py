@@ -247,7 +247,7 @@ class Terminal:
 
 
 class LoggedDispatcher(Dispatcher):
-    """A dispatcher whose requests and answers the terminal logs."""
+    """A dispatcher that passes requests and answers to the terminal."""
 
     log_request: Callable[[bytes], None]
     log_calls: Callable[[Context, bytes], None]
@@ -256,7 +256,7 @@ class LoggedDispatcher(Dispatcher):
     def respond(
         self, body: bytes, client: str = "", request: SocketRequest | None = None
     ) -> bytes | Answering:
-        """Like `Dispatcher.respond`. Passes the body and then the answer to the terminal."""
+        """Answer as `Dispatcher.respond`. Passes the body and then the answer to the terminal."""
         self.log_request(body)
         started = perf_counter()
         found = super().respond(body, client, request)

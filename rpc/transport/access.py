@@ -82,13 +82,15 @@ def parse_namespaces(text: str) -> frozenset[str]:
 class Access(Struct, frozen=True):
     """The access rules of one listener.
 
-    ``hosts`` are allowed Host names, besides localhost, IP addresses and ``bound``, the listening
-    address. ``origins`` are allowed origins such as ``https://app.example``, besides local origins.
-    ``*`` in ``hosts`` or ``origins`` allows all. ``namespaces`` are the served namespaces; None
-    means all on loopback, `PUBLIC_NAMESPACES` elsewhere. ``keys`` are required for all namespaces
-    except `OPEN_NAMESPACES`; None means no keys. ``proxies`` are the addresses of reverse proxies
-    whose X-Forwarded-For is trusted. ``explorer`` says whether browsers get the explorer page; None
-    means on loopback only.
+    - ``hosts`` are the allowed Host names, besides localhost, IP addresses and ``bound``, the
+      listening address.
+    - ``origins`` are the allowed origins such as ``https://app.example``, besides local origins.
+      ``*`` in ``hosts`` or ``origins`` allows all.
+    - ``namespaces`` are the served namespaces. None means all on loopback, `PUBLIC_NAMESPACES`
+      elsewhere.
+    - ``keys`` are required for all namespaces except `OPEN_NAMESPACES`. None means no keys.
+    - ``proxies`` are the addresses of reverse proxies whose X-Forwarded-For is trusted.
+    - ``explorer`` says whether browsers get the explorer page. None means on loopback only.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -223,7 +225,7 @@ def read_secret(path: Path) -> bytes:
 def is_signed(token: str, secret: bytes, now: float) -> bool:
     """Return whether a JSON web token is signed with ``secret`` (HS256) and valid at ``now``.
 
-    ``now``: Unix seconds. According to the engine API, ``iat`` may differ from ``now`` by 60
+    ``now`` is in Unix seconds. According to the engine API, ``iat`` may differ from ``now`` by 60
     seconds, and ``exp`` must be in the future. ``nbf`` may be 60 seconds in the future. A header
     with ``crit`` requires extensions (RFC 7515, 4.1.11), and this function implements none.
     """

@@ -101,7 +101,7 @@ class Standing(Struct, eq=False):
     subscriber: Subscriber
     ids: list[int] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
-    gas: int = 0  # of all answers
+    gas: int = 0  # gas of all answers
     size: int = 0  # bytes of all answers
     sequence: int = 0
     missed: int = 0

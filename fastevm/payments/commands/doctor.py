@@ -42,13 +42,13 @@ from fastevm.payments.store_key import OPEN, SAMPLE, WRONG_KEY, holds_key, opens
 from fastevm.payments.vault import KEY_LENGTH, KEY_VARIABLE, Vault
 from fastevm.payments.x402.program import SIGNER_VARIABLE as FACILITATOR_VARIABLE
 
-LATE_BLOCKS: Final = 10  # a node is behind after so many block times without a new block
-CLOCK_SECONDS: Final = 30  # how far the newest block may be ahead of the clock
+LATE_BLOCKS: Final = 10  # block times without a new block until a node counts as behind
+CLOCK_SECONDS: Final = 30  # seconds by which the newest block may be ahead of the clock
 CAPTURE_GAS: Final = 150_000
-LEAST_CAPTURES: Final = 10  # the account must have gas for so many
+LEAST_CAPTURES: Final = 10  # captures that the account must have gas for
 STUCK_SECONDS: Final = 600.0
 LAG_SECONDS: Final = 60.0
-MOST_TRIED: Final = 1_000  # at most so many encrypted values are decrypted
+MOST_TRIED: Final = 1_000  # encrypted values that are decrypted at most
 
 
 class Finding(NamedTuple):
@@ -60,7 +60,7 @@ class Finding(NamedTuple):
 
 
 class Watcher:
-    """A signer without a key, for a shop whose signing key is not set."""
+    """A signer without a key, for a shop without a signing key."""
 
     def __init__(self, address: str) -> None:
         self.address = address

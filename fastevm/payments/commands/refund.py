@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _units(arguments: argparse.Namespace, money: Money) -> int | None:
-    """Returns the token units of ``--amount``; None without it. Raises InvalidTerms."""
+    """Returns the token units of ``--amount``, None if it is not given. Raises InvalidTerms."""
     if arguments.amount is None:
         return None
     if not money.symbol and not arguments.raw:

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _listen(runner: web.AppRunner, wanted: int | None) -> int:
-    """Listens on the wanted port, by default on METRICS_PORT or a free one. Returns the port."""
+    """Listens on the wanted port, METRICS_PORT or a free port. Returns the port."""
     if wanted is not None:
         return await listen(runner, HOST, wanted)
     try:

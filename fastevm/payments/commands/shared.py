@@ -321,7 +321,7 @@ async def check_chain(node: NodeClient, shop: str) -> None:
 async def merchant_of(
     arguments: argparse.Namespace, *, create: bool = False
 ) -> AsyncIterator[Merchant]:
-    """Opens the merchant of the selected shop; ``create``: the store may be new.
+    """Opens the merchant of the selected shop; with ``create``, the store may be new.
 
     Raises InvalidTerms if the node is on another chain, VaultError for a wrong key.
     """
@@ -359,7 +359,7 @@ def acting(
 ) -> int:
     """Runs ``act`` with the merchant and prints its text. Returns 0 if it succeeded, else 1.
 
-    ``create``: the store may be new.
+    With ``create``, the store may be new.
     """
 
     async def run() -> tuple[str, bool]:

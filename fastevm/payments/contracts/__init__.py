@@ -1,9 +1,9 @@
 """The contracts of this package: sources, compiled artifacts, and their loader.
 
-``artifact("Token")`` is an EIP-3009 token with pause and block list. The others are ``MemoToken``,
-``Checkout``, ``MemoCheckout``, ``Payout``, ``Wallet`` (ERC-1271), and an escrow
-(``AuthCaptureEscrow``) with its collectors. They have the interfaces and revert reasons of
-the contracts that public chains use, and are for tests and demonstrations. `build` compiles them.
+``artifact("Token")`` is an EIP-3009 token with pause and block list. The other contracts are
+``MemoToken``, ``Checkout``, ``MemoCheckout``, ``Payout``, ``Wallet`` (ERC-1271), and an escrow
+(``AuthCaptureEscrow``) with its collectors. They have the interfaces and revert reasons of the
+contracts that public chains use, and are for tests and demonstrations. `build` compiles them.
 
 ``SignatureValidator`` is called through a state override and needs no deployment.
 
@@ -21,7 +21,7 @@ from fastevm.payments.contracts.abi import Abi, AbiError, Decoded, Entry
 
 __all__ = ["CONTRACTS", "Abi", "AbiError", "Artifact", "Decoded", "Entry", "artifact"]
 
-# What can be deployed; interfaces, libraries and parts of a contract have no artifact.
+# The deployable contracts. Interfaces, libraries and parts of a contract have no artifact.
 CONTRACTS = (
     "Token", "MemoToken", "Checkout", "MemoCheckout", "Payout", "Wallet", "WalletFactory",
     "SignatureValidator", "Multicall", "AuthCaptureEscrow", "TokenStore",

@@ -150,7 +150,7 @@ class _Collector:
 
 
 def _collectable(scope: Scope) -> Scope:
-    """Returns the scope without response extensions, whose messages cannot be collected."""
+    """Returns the scope without response extensions, because their messages cannot be collected."""
     extensions = scope.get("extensions")
     if not extensions:
         return scope

@@ -16,8 +16,8 @@ from fastevm.payments.x402.grants import Reply
 
 LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes, of a paid request's body
 LONGEST_ANSWER: Final = 256 * 1024 * 1024  # bytes, of a paid answer's body
-MOST_DIGITS: Final = 18  # of a Content-Length
-LEAST_STATUS, MOST_STATUS = 200, 599  # of a complete answer
+MOST_DIGITS: Final = 18  # digits of a Content-Length
+LEAST_STATUS, MOST_STATUS = 200, 599  # status of a complete answer
 BODILESS: Final = (204, 304)  # statuses of answers without a body (RFC 9110)
 # Headers that belong to one connection, in lower case. WSGI servers refuse them from applications.
 OF_CONNECTIONS: Final = (
@@ -65,7 +65,7 @@ class BodyReader:
 
     @property
     def missing(self) -> int:
-        """How many bytes are still to be read.
+        """Returns how many bytes are still to be read.
 
         Without a declared length, this allows one byte more than the limit, so that a longer body
         is noticed.

@@ -169,7 +169,7 @@ class ChainSettler:
         *answers, funds = await self.ask([*asked, ("eth_getBalance", [self.account, BLOCK])])
         answers, codes = answers[: len(calls)], answers[len(calls) :]
         for (to, data), answer, code in zip(calls, answers, codes, strict=True):
-            if code == "0x":  # a call to it would succeed, and move nothing
+            if code == "0x":  # a call without code succeeds and moves nothing
                 text = f"there is no contract at {to} on chain {self.chain_id}"
                 raise Refused(reasons.SIMULATION, text)
             if not isinstance(answer, str):

@@ -212,7 +212,7 @@ class Payer:
     async def get(
         self, session: aiohttp.ClientSession, url: str, presented: Presented | None = None
     ) -> Reply:
-        """Returns the answer to a GET; pays if the server requires it.
+        """Returns the answer to a GET. Pays if the server requires a payment.
 
         Redirects are followed until a server asks for a payment. The payment goes only to the URL
         that asked for it: a later redirect is not followed but returned, so that no other server

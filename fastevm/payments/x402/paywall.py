@@ -70,7 +70,7 @@ _OF_PREFLIGHTS: Final = re.compile(r"access-control-|(?:vary|allow|cache-control
 
 
 class Sale(Struct, frozen=True):
-    """What a route costs: the payer chooses one of the offers.
+    """The price of a route. The payer chooses one of the offers.
 
     By default the handler runs first, and its answer is sent after the payment is settled. An
     answer with status 400 or more is not charged.

@@ -346,7 +346,7 @@ class Purchase(Struct):
 
 
 def _is_for_caches(name: str) -> bool:
-    """Whether a header is an instruction to some caches only, such as those of a CDN."""
+    """Whether a header is an instruction to some caches only, for example to CDNs."""
     return any(fnmatchcase(name.lower(), pattern) for pattern in CACHE_HEADERS)
 
 
