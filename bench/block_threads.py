@@ -1,10 +1,10 @@
-"""Times real blocks on one thread and on several, and independent work on the same threads.
+"""Times real blocks on one thread and on several, and independent work on as many threads.
 
     python -m fastevm.bench.block_threads [DIR] [--threads N] [--rounds N] [--above N]
 
 The blocks are those of ``pevm`` with more than ``--above`` transactions. Senders are known, and
 state roots are not computed. Runs on one thread and on N alternate. The columns are those of
-`fastevm.bench.engines.on_threads`; the last one is the share of re-executed transactions.
+`fastevm.bench.engines.on_threads`; the last column is the share of re-executed transactions.
 """
 
 from __future__ import annotations

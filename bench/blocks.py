@@ -143,7 +143,7 @@ class Prepared:
         self.imports.append(timed(lambda: whole(self.decoded()))[0])
 
     def decoded(self) -> Block:
-        """Returns the block with newly decoded transactions, whose senders are unknown."""
+        """Returns the block with newly decoded transactions. Their senders are unknown."""
         real, transactions = self.real.block, tuple(map(Transaction.decode, self.encoded))
         return Block(real.header, transactions, real.ommers, real.withdrawals)
 

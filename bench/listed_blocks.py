@@ -65,7 +65,7 @@ def header_of(real: RealBlock) -> Header:
 
 
 def unsigned(transaction: Transaction) -> Transaction:
-    """Returns the same call from the same sender with a higher gas limit."""
+    """Returns a real block's call from its sender with a higher gas limit."""
     fields: dict[str, Any] = {
         "nonce": transaction.nonce, "to": transaction.to, "value": transaction.value,
         "data": transaction.data, "gas_limit": MORE_GAS * transaction.gas_limit,

@@ -90,7 +90,7 @@ def known(forks: Mapping[str, int]) -> bool:
 
 
 def cases_of(tests: Tests) -> list[Label]:
-    """Returns all cases of a file whose fork py-evm supports."""
+    """Returns all cases of a file that run under a fork of py-evm."""
     return [
         (title, fork, position)
         for title, test in tests.items()

@@ -74,7 +74,7 @@ def tests(folder: Path) -> Iterator[tuple[str, Json]]:
 
 
 def measured(name: str, test: Mapping[str, Any], most_gas: int) -> WorstBlock:
-    """Imports the blocks of a test ``ROUNDS`` times, and returns its last one."""
+    """Imports the blocks of a test ``ROUNDS`` times. Returns the last block."""
     last = len(test["blocks"]) - 1
     problem, seconds, before = "", float("inf"), None
     for _ in range(ROUNDS):

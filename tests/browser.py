@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over the DevTools protocol, for tests of pages."""
+"""Drives a headless Chromium over the DevTools protocol, for tests of pages."""
 
 import asyncio
 import base64
@@ -30,7 +30,7 @@ def executable() -> str | None:
 
 
 class Browser:
-    """One browser process with a separate profile; pages are opened in it."""
+    """A browser process with a separate profile. Pages are opened in it."""
 
     def __init__(self) -> None:
         self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)

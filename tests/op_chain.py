@@ -1,4 +1,4 @@
-"""Shared by tests of OP-stack development chains: a time, two accounts, their transactions."""
+"""Helps tests of OP-stack development chains: a time, two accounts, their transactions."""
 
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node import Node

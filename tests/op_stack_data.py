@@ -1,4 +1,4 @@
-"""Published data of OP-stack chains in the shared folder: vectors, real blocks, feed messages."""
+"""Reads published data of OP-stack chains in the shared folder: vectors, blocks, feed messages."""
 
 import gzip
 import json

@@ -74,7 +74,7 @@ def hashing_gain(pool: ThreadPoolExecutor, threads: int, data: bytes = HASHED) -
 
 
 def as_long_as(work: Callable[[], object], threads: int) -> bytes:
-    """Returns data whose hashing takes as long as the work, within the bounds."""
+    """Returns data to hash. Hashing takes as long as the work, within the bounds."""
     wanted, hashing = (
         statistics.median(timed(item)[0] for _ in range(TRIALS))
         for item in (work, partial(_hash_in_turn, threads, HASHED))

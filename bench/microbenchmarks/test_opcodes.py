@@ -1,4 +1,4 @@
-"""Times loops over one kind of opcode, whose instructions guard.py counts (pytest-benchmark)."""
+"""Times loops over one kind of opcode (pytest-benchmark). guard.py counts their instructions."""
 
 import pytest
 

@@ -101,7 +101,7 @@ class Stream:
     stop: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
-        """Uses a single connection, as the node would close idle ones."""
+        """Uses a single connection, because the node closes idle connections."""
         self.sending.load.close()
         self.sending.load = self.sending.node.load(1)
 

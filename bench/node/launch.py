@@ -156,7 +156,7 @@ class NodeProcess:
 def fastevm_node(
     *options: str, module: Sequence[str] = ("fastevm.rpc",), log: Path | None = None
 ) -> NodeProcess:
-    """Returns a node of this build, not started. ``options`` are those of ``fastevm node``."""
+    """Returns a node of this build, not started. ``options``: options of ``fastevm node``."""
     return NodeProcess([sys.executable, "-m", *module, "-q", *options], log=log)
 
 

@@ -385,7 +385,7 @@ def compare(name: str, path: Path, expected: dict[str, str]) -> str:
 
 
 def write_until_killed(name: str, path: str, pipe: Any) -> None:
-    """Writes blocks and reports each one through the pipe."""
+    """Writes blocks and reports each block through the pipe."""
     store = ENGINES[name](Path(path))
     for number, block, payload in chain(100_000):
         store.put(number, block, payload)

@@ -41,7 +41,7 @@ class Case:
     document: dict[str, Any]
 
     def expected(self, slow: bool) -> Outcome:
-        """Returns the outcome of the full case, or of the shorter one for slow engines."""
+        """Returns the outcome of the full case, or of the shorter form for slow engines."""
         document = self.document
         if slow and document.get("expected_slow"):
             short = document["expected_slow"]
@@ -53,7 +53,7 @@ class Case:
         )
 
     def scale(self, slow: bool) -> float:
-        """Returns the gas of the full case divided by that of the shorter one."""
+        """Returns the gas of the full case divided by the gas of the shorter form."""
         short = self.expected(slow).gas_used
         return self.expected(False).gas_used / short if short else 1.0
 
@@ -74,7 +74,7 @@ def named(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def load(file: Path, match: str = "*") -> list[Case]:
-    """Returns the cases whose names match a pattern. Raises ValueError if there are none."""
+    """Returns the cases with names that match a pattern. Raises ValueError if there are none."""
     document = read(file)
     environment = document.get("env", {})
     found = [

@@ -184,7 +184,7 @@ def verdict(row: dict[str, Any]) -> str:
 
 
 def aims(rows: list[dict[str, Any]]) -> str:
-    """Returns the table of aims, which marks missed ones."""
+    """Returns the table of aims. Missed aims are marked."""
     if not rows:
         return "<p class=note>None of the cases that the aims speak of was run.</p>"
     text = table(

@@ -64,7 +64,7 @@ class Demo:
         self._exit = AsyncExitStack()
 
     async def start(self) -> None:
-        """Starts all parts; if one fails, stops those already started."""
+        """Starts all parts. If a part fails, stops the parts that were started."""
         async with self._exit:
             server_socket = self._listen()
             node = await self._start_node()

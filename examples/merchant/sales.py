@@ -195,7 +195,7 @@ class Sales:
             group.create_task(self._send_changed())
 
     def slice(self) -> None:
-        """Called for each slice, which may contain a pending transaction."""
+        """Notifies the reconciliation of a new slice, which may contain a pending transaction."""
         if self._moving:
             self._slice.set()
 

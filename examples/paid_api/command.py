@@ -34,7 +34,7 @@ class PaidApi:
         self.town, self.url = town, ""
 
     def routes(self) -> list[web.AbstractRouteDef]:
-        """Returns the routes; those under /api cost money."""
+        """Returns the routes. Routes under /api cost money."""
         return [
             web.get("/", self.page),
             web.get("/api/weather", self.weather),

@@ -23,7 +23,10 @@ RETURNS_LOOP = "6004600c60003960046000f3" + LOOP
 
 
 def filled(gas_limits: list[int], **changes: Any) -> dict[str, Any]:
-    """Returns a test in the filler's format. One block creates the loop, the next one calls it."""
+    """Returns a test in the filler's format.
+
+    One block creates the loop, the next block calls it.
+    """
     node = dev_node(mining=Mining.MANUAL, accounts=1, hardfork="osaka", chain_id=1)
     chain: Chain = node.chain
     genesis, before = chain.head, chain.layer_of(chain.head.hash)

@@ -1,4 +1,4 @@
-"""Delta debugging: finds the smallest case that still shows a difference."""
+"""Minimises cases (delta debugging): finds the smallest case that still shows a difference."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

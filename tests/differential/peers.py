@@ -1,4 +1,4 @@
-"""Peers: other implementations, each in a separate process and environment."""
+"""Runs peers: other implementations, each in a separate process and environment."""
 
 import json
 import os

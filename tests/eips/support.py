@@ -1,4 +1,4 @@
-"""Shared by the tests of the EIPs: finds the forks around an EIP, and runs code under them.
+"""Helps the tests of the EIPs: finds the forks around an EIP, and runs code under them.
 
 Code is text for the assembler (``"1 2 ADD"``) or bytes. In a chain of ``chain_across``, the genesis
 and block 1 are under the fork before the EIP, and block 2 under the first fork with the EIP.

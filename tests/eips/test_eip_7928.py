@@ -54,7 +54,7 @@ Accesses = dict[bytes, AccountAccess]
 
 
 def chain_with(alloc: Mapping[bytes, Mapping[str, Any]] | None = None) -> Chain:
-    """Returns a chain of the fork whose genesis has these accounts besides a rich SENDER."""
+    """Returns a chain of the fork. The genesis has these accounts besides a rich SENDER."""
     return new_chain(
         AFTER,
         alloc={

@@ -195,7 +195,7 @@ class Client:
 
 
 def session_of(address: str) -> aiohttp.ClientSession:
-    """Returns a session whose connections come from ``address``."""
+    """Returns a session that connects from ``address``."""
     connector = aiohttp.TCPConnector(local_addr=(address, 0), limit=0)
     timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
     return aiohttp.ClientSession(connector=connector, timeout=timeout)
@@ -335,7 +335,7 @@ async def send_long(client: Client, who: int, offers: Offers) -> None:
 
 
 async def bid_low(client: Client, who: int, offers: Offers) -> None:
-    """Repeatedly offers transactions with nonce gaps or below the base fee."""
+    """Offers transactions with nonce gaps or below the base fee, repeatedly."""
     for round_number in range(10**6):
         first = await next_nonce(client, who)
         for nonce in range(first, first + 64):

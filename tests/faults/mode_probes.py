@@ -1,4 +1,4 @@
-"""Short programs that use the library as users do. `test_modes` runs them in several modes.
+"""Defines short programs that use the library as users do. `test_modes` runs them in several modes.
 
 Each probe returns a short text. The text must be equal in every mode.
 """

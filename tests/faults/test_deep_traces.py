@@ -93,7 +93,7 @@ def test_a_limit_of_steps_may_exceed_the_usual_one(monkeypatch: pytest.MonkeyPat
 
 
 def test_deep_calls_over_a_node() -> None:
-    """Reads over JSON-RPC and with web3.py, whose own parser fails at this depth."""
+    """Reads over JSON-RPC and with web3.py. web3.py's own parser fails at this depth."""
     parameters = [
         {"to": CONTRACT, "gas": hex(MUCH_GAS)},
         "latest",

@@ -1,4 +1,4 @@
-"""Tests upstreams that never finish the head of an answer, or whose answers unpack to gigabytes."""
+"""Tests upstreams with an endless head of an answer, or with answers that unpack to gigabytes."""
 
 import asyncio
 import gzip

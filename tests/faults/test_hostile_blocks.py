@@ -24,7 +24,7 @@ from .test_hostile_feed import deposit, looping_genesis
 
 
 def endless_block(source: OpSource) -> Block:
-    """Returns a block whose deposit loops for 2^49 gas."""
+    """Returns a block with a deposit that loops for 2^49 gas."""
     source.begin()
     assert source.sliced is not None
     block, _ = source.sliced.seal()

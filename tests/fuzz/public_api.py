@@ -210,7 +210,7 @@ class Sequence:
         accepted["simulate"] += 1
 
     def batch(self) -> None:
-        """Simulates many bundles, whose columns another library reads."""
+        """Simulates many bundles. Another library reads the columns of the result."""
         pick = self.random
         bundles = [
             [{"to": pick.choice((CONTRACT, self.value())), "value": pick.choice((0, 1))}]

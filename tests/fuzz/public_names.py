@@ -1,4 +1,4 @@
-"""The public classes and functions, with the argument types in their stubs."""
+"""Lists the public classes and functions, with the argument types in their stubs."""
 
 from __future__ import annotations
 

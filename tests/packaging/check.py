@@ -48,7 +48,7 @@ SAMPLES = re.compile(r"```python\n(.*?)```", re.S)
 def check_names(
     names: Iterable[str], needed: Iterable[str], forbidden: re.Pattern[str], archive: Path
 ) -> None:
-    """Checks that an archive has all needed files and no forbidden ones."""
+    """Checks that an archive has all needed files and no forbidden files."""
     found = set(names)
     missing = [name for name in needed if name not in found]
     unwanted = sorted(name for name in found if forbidden.match(name))

@@ -100,7 +100,7 @@ class B20Market(Market):
     async def permitted(
         self, merchant: Merchant, order_id: str = "order-1", value: int = VALUE, **more: Any
     ) -> Order:
-        """Creates an order whose permit is signed and stored."""
+        """Creates an order, signs its permit, and stores the permit."""
         order = await merchant.draft(order_id, self.payer.address, value, kind=Kind.PERMIT, **more)
         return await merchant.accept(order_id, self.permit_of(order))
 

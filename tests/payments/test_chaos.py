@@ -1,4 +1,4 @@
-"""A small sample of `tests.payments.chaos`: kills processes, node and database during captures."""
+"""Runs a small sample of `tests.payments.chaos`: kills processes, node and database."""
 
 import os
 

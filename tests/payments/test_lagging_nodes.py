@@ -1,4 +1,4 @@
-"""Tests nodes behind a load balancer: one is a few blocks late, and any node may answer."""
+"""Tests nodes behind a load balancer: one node is a few blocks late, and any node may answer."""
 
 import contextlib
 import itertools

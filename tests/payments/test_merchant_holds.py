@@ -109,7 +109,7 @@ async def test_what_was_captured_of_a_hold_goes_back_through_its_escrow(still: M
 
 
 async def test_a_reorganisation_takes_the_end_of_a_hold_back(still: Market) -> None:
-    """A reorganisation removes the void. A second one removes the hold."""
+    """A reorganisation removes the void, and another reorganisation removes the hold."""
     merchant = still.merchant()
     await held(still, merchant)
     await merchant.holds.capture("order-1", VALUE // 2, key="parcel 1", timeout=0)

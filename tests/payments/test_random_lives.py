@@ -308,7 +308,7 @@ class Lives(RuleBasedStateMachine):
 
 
 def includable(kept: list[Any], keeper: list[Any]) -> list[Any]:
-    """Returns the transactions whose sender's earlier transactions are also kept."""
+    """Returns transactions that are kept together with their sender's earlier transactions."""
     dropped: set[bytes] = set()
     answer = []
     for item in keeper:

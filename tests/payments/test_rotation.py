@@ -16,7 +16,7 @@ NEW = b"\x09" * 32
 
 
 def under(merchant: Merchant, *keys: bytes) -> Merchant:
-    """Returns a back end on the same store with other keys."""
+    """Returns a back end with other keys on the merchant's store."""
     return Merchant(
         merchant.node, merchant.store, Vault(keys), merchant.token, merchant.signer,
         policy=merchant.policy, clock=merchant._clock,

@@ -1,4 +1,4 @@
-"""Property tests that find the ten bugs of ``sources/SeededBugs.sol``."""
+"""Contains property tests that find the ten bugs of ``sources/SeededBugs.sol``."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ STRUCTS = members_by_struct()
 
 
 def written_whole(name: str, above: tuple[str, ...] = ()) -> bool:
-    """Returns whether a struct is a single array, or all its members are such structs."""
+    """Returns whether a struct is a single array, or has only members that are single arrays."""
     if name in above or name not in STRUCTS:
         return False
     for members in STRUCTS[name]:

@@ -257,9 +257,9 @@ class AmsterdamMaker(CaseMaker):
         return [chain, hex_bytes(target), nonce, signed.y_parity, signed.r, signed.s]
 
     def make_caller(self) -> None:
-        """Adds the contract that calls all others, as in cases of other forks.
+        """Adds the contract that calls all contracts, as in cases of other forks.
 
-        Its calls may pass all gas.
+        It may pass all gas.
         """
         super().make_caller()
         if self.random.random() < 0.2:

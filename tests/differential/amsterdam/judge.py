@@ -50,7 +50,7 @@ class Tally:
 def differences(
     peer: Peer, seeds: Iterable[int], fork: str, tally: Tally
 ) -> Iterator[tuple[int, Case, str]]:
-    """Yields the seeds whose cases differ, with the case and a description of the difference."""
+    """Yields the seeds with differing cases, the cases, and descriptions of the differences."""
     asked: list[tuple[int, Case]] = []
 
     def questions() -> Iterator[str]:

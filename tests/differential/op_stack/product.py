@@ -251,7 +251,7 @@ def header_differences(imported: Import) -> list[str]:
 
 
 def wrong_headers(imported: Import) -> Iterator[tuple[str, list[Any]]]:
-    """Yields the header with one wrong field for each rule of the fork."""
+    """Yields a header with one wrong field for each rule of the fork."""
     right, fork = imported.header_items(), imported.fork
 
     def number(place: int) -> int:

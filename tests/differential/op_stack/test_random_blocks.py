@@ -35,7 +35,7 @@ def test_blocks_do_the_same(peer: Callable[[str], Peer], fork: Fork) -> None:
 
 
 def texts(random: Random) -> Iterator[bytes]:
-    """Yields data like those of transactions. The end of each limits how far a match may extend."""
+    """Yields data similar to transactions. The end of each limits how far a match may extend."""
     for _ in range(150):
         text = text_like_data(random)
         yield text

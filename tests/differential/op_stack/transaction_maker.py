@@ -125,7 +125,7 @@ class TransactionMaker:
         return entries
 
     def at_a_limit(self) -> bytes:
-        """Returns a precompile call with the largest allowed input, or one pair or byte more."""
+        """Returns a precompile call with the largest allowed input, or with a pair or byte more."""
         random = self.random
         numbers = [number for number in LIMITS if limit_of(number, self.fork)]
         number = random.choice(numbers)

@@ -1,4 +1,4 @@
-"""The accounts of a random block: users, contracts, predeploys and vaults."""
+"""Makes the accounts of a random block: users, contracts, predeploys and vaults."""
 
 from random import Random
 from typing import Any

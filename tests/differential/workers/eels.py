@@ -171,7 +171,7 @@ def access_list_of(rules: Rules, entries: list[Any]) -> tuple[Any, ...]:
 
 
 def run_transaction(rules: Rules, environment: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """Runs a transaction in a block of its own, on the environment's state."""
+    """Runs a transaction in a separate block, on the environment's state."""
     output = rules.vm.BlockOutput()
     rules.sender = rules.types.Address(unhexed(fields["sender"]))
     try:

@@ -1,4 +1,4 @@
-"""The nodes that clients are tested on: anvil, and fastevm in several configurations."""
+"""Starts the nodes that clients are tested on: anvil, and fastevm in several configurations."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def header_v1(payload: Json) -> dict[str, str]:
 
 
 async def spell(port: int, payload: Json, offer: Requirements, shop: Shop) -> None:
-    """Presents a payment in every spelling: first the invalid ones, then the payer's own."""
+    """Presents a payment in every spelling: first invalid spellings, then the payer's own."""
     for name, change in INVALID.items():
         spelled = change(payload)
         for headers in (header_of(spelled, offer), header_v1(spelled)):

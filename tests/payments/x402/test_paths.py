@@ -447,7 +447,7 @@ PATHS = ["/" + "".join(word) for length in range(6) for word in product("ab/", r
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_star_of_a_route_is_any_text(route: str) -> None:
-    """Compares the result with that of a regular expression."""
+    """Compares the result with a regular expression."""
     wanted = re.compile(".*".join(map(re.escape, route.rstrip("/").split("*"))) + "/?", re.DOTALL)
     wall = Paywall(Till(), {"GET " + route: Sale([OFFER])})
     for path in PATHS:

@@ -348,7 +348,7 @@ class Strict(Chain):
 async def test_a_known_payment_is_answered_although_the_sale_has_changed(
     server: str, how: str, change: str, payload: Json, tmp_path: Path
 ) -> None:
-    """A pending payment gets 503 and never 402. A paid one gets the answer, also again."""
+    """A pending payment gets 503 and never 402. A settled payment gets the answer, also again."""
     shop, till, offers = Shop(), Strict(payload["signature"], pending=2), [OFFER]
 
     async def price(request: Request) -> Sale:
@@ -922,7 +922,7 @@ async def test_a_process_that_died_is_replaced(
 
 @asynccontextmanager
 async def two_shops(town: Street) -> AsyncIterator[list[Paywall]]:
-    """Two servers behind one facilitator share no state."""
+    """Provides two servers behind one facilitator. The servers share no state."""
     async with Facilitator([town.settler()]) as facilitator:
         offer = town.offer()
         yield [Paywall(facilitator, {"GET /weather": Sale([offer])}) for _ in range(2)]

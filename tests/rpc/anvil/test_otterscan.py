@@ -130,7 +130,7 @@ def test_searches(
 
 
 def test_who_gets_the_balance_of_a_self_destruction_has_a_part(ours: Side) -> None:
-    """anvil omits such transactions."""
+    """anvil omits transactions in which only a self-destruction pays the account."""
     page = ours.result("ots_searchTransactionsBefore", ours.contract("echo"), 0, 25)
     names = ("short life", "destroyed", "calls", "echo")
     assert [entry["hash"] for entry in page["txs"]] == [ours.hash(name) for name in names]

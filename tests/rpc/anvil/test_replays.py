@@ -35,7 +35,7 @@ def test_state_differences_are_those_of_anvil(ours: Side, anvil: Side, name: str
 
 
 def of_contracts(difference: dict[str, Any]) -> dict[str, Any]:
-    """Removes the accounts whose balances depend on fees."""
+    """Removes the accounts with balances that depend on fees."""
     return {name: value for name, value in difference.items() if name not in (SENDER, MINER)}
 
 

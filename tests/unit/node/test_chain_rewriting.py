@@ -1,4 +1,4 @@
-"""Tests that removed and replaced blocks lose their transactions, and pooled ones stay."""
+"""Tests that removed and replaced blocks lose their transactions. Pooled transactions stay."""
 
 import pytest
 

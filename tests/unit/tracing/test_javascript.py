@@ -58,7 +58,7 @@ def test_steps_have_the_values_of_the_machine() -> None:
 
 
 def test_opcodes_have_the_names_of_go_ethereum() -> None:
-    """Bundlers compare the names with those of forbidden opcodes (ERC-7562)."""
+    """Bundlers compare the names with a list of forbidden opcodes (ERC-7562)."""
     found = ran(
         """data: [], fault: function() {}, result: function() { return this.data },
         step: function(log) { this.data.push(log.op.toString()) }""",

@@ -1,4 +1,4 @@
-"""ABI encoding, and decoding with the checks that Base's contracts make (alloy, validating)."""
+"""Encodes and decodes the ABI, with the checks that Base's contracts make (alloy, validating)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_MEMORY = "memory allocation failed because the memory allocator returned an e
 
 
 class DecodeError(Exception):
-    """The arguments do not decode. The text is what Beryl returns after the selector."""
+    """Raised if the arguments do not decode. Beryl returns the text after the selector."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Deposit transactions: encoding, hash, and source hashes.
+"""Encodes, decodes and hashes deposit transactions, and computes source hashes.
 
 Source: deposits, "The Deposited Transaction Type", "Source hash computation", "Address Aliasing".
 """

@@ -101,7 +101,7 @@ def nibbles_of(key: bytes) -> list[int]:
 
 
 def trie_node(pairs: list[tuple[list[int], bytes]], depth: int) -> list[Any]:
-    """Returns the node of all pairs whose keys agree in their first `depth` nibbles."""
+    """Returns the node of all pairs. Their keys agree in the first `depth` nibbles."""
     if len(pairs) == 1:
         key, item = pairs[0]
         return [compact(key[depth:], is_leaf=True), item]

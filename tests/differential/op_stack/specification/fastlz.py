@@ -37,7 +37,7 @@ def match_length(count: int) -> int:
 
 
 def compared(text: bytes, earlier: int, later: int, end: int) -> int:
-    """Returns how many bytes are compared until two differ, including the differing one."""
+    """Returns how many bytes are compared up to and including the first difference."""
     count = 0
     while later + count < end:
         count += 1

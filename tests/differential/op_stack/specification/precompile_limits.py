@@ -1,4 +1,4 @@
-"""The largest input in bytes of the precompiles that the OP stack limits.
+"""Defines the largest input in bytes of each precompile that the OP stack limits.
 
 Source: granite, isthmus, jovian and karst/exec-engine, "Precompile Restrictions".
 """

@@ -1,4 +1,4 @@
-"""Execution of a block: system calls, deposits and users' transactions.
+"""Executes blocks: system calls, deposits and users' transactions.
 
 Source: deposits, "Execution"; exec-engine, "L1-Cost fees", "Fee Vaults", "Deposited transaction
 processing"; regolith/overview; exec-engine of canyon, ecotone, fjord, isthmus, jovian and karst.

@@ -102,7 +102,7 @@ class PartialTrie:
         return self.joined(left, self.resolved(branch[left[0]]))
 
     def joined(self, path: list[int], below: Node) -> Node:
-        """Returns a node below a path. Joins the path with that of a leaf or extension."""
+        """Returns a node below a path. If the node is a leaf or extension, joins both paths."""
         if len(below) == BRANCHES + 1:
             return [compact(path, is_leaf=False), below]
         part, is_leaf = expanded(below[0])

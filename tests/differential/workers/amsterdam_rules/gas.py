@@ -133,7 +133,7 @@ def give_back(frame: Frame, amount: int) -> None:
 
 
 def burn(frame: Frame) -> None:
-    """An exceptional halt: consumes all regular gas."""
+    """Halts exceptionally: consumes all regular gas."""
     frame.regular += int(frame.gas_left)
     frame.gas_left = Uint(0)
 

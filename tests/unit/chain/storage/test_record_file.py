@@ -1,4 +1,4 @@
-"""Tests that complete records are read, torn ones are cut off, and other damage is rejected."""
+"""Tests that complete records are read, torn records cut off, and other damage is rejected."""
 
 import os
 from pathlib import Path

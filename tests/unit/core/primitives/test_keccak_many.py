@@ -1,4 +1,4 @@
-"""Tests that Keccak-256 of many messages equals that of each message, on all vector units."""
+"""Tests Keccak-256 of many messages against Keccak-256 of each message, on all vector units."""
 
 import os
 from collections.abc import Iterator

@@ -21,7 +21,7 @@ def key_of(number: int, size: int = 32) -> bytes:
 
 
 def colliding_key(number: int, size: int) -> bytes:
-    """Returns one of many keys with the same first hash: its first lane cancels the seed."""
+    """Returns one of many keys with equal first hashes: the first lane cancels the seed."""
     return SEED.to_bytes(8, "little") + number.to_bytes(8, "little") + bytes(size - 16)
 
 

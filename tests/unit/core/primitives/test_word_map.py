@@ -22,7 +22,7 @@ BUCKET_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # and nodes have 2
 
 
 def colliding_key(number: int) -> int:
-    """Returns one of many keys with the same first hash: its lowest limb cancels the seed."""
+    """Returns one of many keys with equal first hashes: the lowest limb cancels the seed."""
     return seed() | number << 64
 
 

@@ -1,4 +1,4 @@
-"""Tests that predecoded transactions equal those that were not predecoded."""
+"""Tests that predecoded transactions equal transactions that the pool decodes."""
 
 import pytest
 

@@ -128,7 +128,7 @@ def test_a_block_that_begins_late_has_fewer_slices(live: Watched) -> None:
 
 
 def test_slices_come_at_their_times_and_errors_do_not_add_up(live: Watched) -> None:
-    """On a busy machine some slices are late, but later ones are not."""
+    """On a busy machine some slices are late, but later slices are on time."""
 
     def are_in_time() -> bool:
         ends = [slices[-1].published for slices in live.whole_blocks()]

@@ -271,7 +271,7 @@ def test_accounts_of_other_words_and_paths() -> None:
 
 
 def test_a_number_selects_the_accounts_of_anvil() -> None:
-    """The keys are those that projects list for ``anvil --mnemonic-seed-unsafe 2``."""
+    """Projects list these keys for ``anvil --mnemonic-seed-unsafe 2``."""
     first, second = node_of("-a", "2", "--mnemonic-seed-unsafe", "2").accounts
     assert first.private_key.hex() == (
         "d6a036f561e03196779dd34bf3d141dec4737eec5ed0416e413985ca05dad51a"

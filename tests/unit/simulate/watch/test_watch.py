@@ -1,4 +1,4 @@
-"""Tests that a watch repeats only calls whose reads changed."""
+"""Tests that a watch repeats only calls with changed reads."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def call(to: bytes, **fields: Any) -> dict[str, Any]:
 
 
 def ran(watch: Watch, base: Any) -> tuple[int, list[int]]:
-    """Returns how many calls run on the base, and the ids of those with changed answers."""
+    """Returns how many calls run on the base, and the ids of calls with changed answers."""
     changes = watch.advance(base)
     return changes.ran, sorted(change.id for change in changes)
 

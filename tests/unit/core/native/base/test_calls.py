@@ -268,7 +268,7 @@ def test_any_nonzero_last_byte_is_true() -> None:
 
 
 def test_a_policy_that_contains_itself_ends_the_call() -> None:
-    """Only a state override can create such a policy."""
+    """Only a state override can create a policy that contains itself."""
     union = (2 << 56) | 9
     for fork in ("cobalt", "denim"):
         tokens = Tokens(fork)
