@@ -39,7 +39,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values were observed."""
+        """The number of observed values."""
         return sum(self.counts)
 
     def values(self, name: str) -> dict[str, float]:

@@ -95,7 +95,7 @@ EXTRAS: Final = {
     "web3": "web3",
     "zstandard": "conformance",
 }
-"""Command -> the extra of fastevm that installs its module."""
+"""The extra of fastevm that installs the module of a command, by command."""
 
 
 def parser(given: str | None = None) -> Parser:

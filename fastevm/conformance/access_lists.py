@@ -22,7 +22,7 @@ OF_THE_LIST: Final = frozenset(
         "BlockException.BLOCK_ACCESS_LIST_GAS_LIMIT_EXCEEDED",
     }
 )
-"""Exceptions that only an access list causes; the error must name the list or its hash."""
+"""Exceptions that only an access list causes. The error must name the list or its hash."""
 
 
 def list_of(block: Json) -> bytes | None:

@@ -26,7 +26,7 @@ from fastevm.core.trie.trie import Trie
 Run = Callable[[Mapping[str, Any]], Mismatch | None]
 
 ROPSTEN: Final = Activations([(0, HOMESTEAD), (1_700_000, BYZANTIUM), (4_230_000, CONSTANTINOPLE)])
-"""The forks that affect the difficulty on the test network of that name."""
+"""The forks that affect the difficulty on the test network Ropsten."""
 
 NETWORKS: Final[Mapping[str, Activations]] = {
     "difficulty": MAINNET,
@@ -189,4 +189,4 @@ FILES: Final[Mapping[str, Run]] = {
     "keyaddrtest": check_address,
     "txtest": check_signing,
 }
-"""File name without extension -> check of its tests."""
+"""The check of a file's tests, by file name without extension."""

@@ -15,7 +15,7 @@ from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 NO_OMMERS: Final = int.from_bytes(EMPTY_LIST_HASH, "big")
 
 OLD_NAMES: Final[Mapping[str, str]] = {"EIP2384": "MuirGlacier"}
-"""Fork names in files from before 2021 -> forks."""
+"""The forks by the names that files from before 2021 use."""
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:

@@ -33,7 +33,7 @@ SUITES: Final[Mapping[str, tuple[Suite, str]]] = {
     "vm": (vm.cases, "one message frame under Frontier rules"),
     "precompile": (precompile.cases, "input, output and gas of precompiled contracts"),
 }
-"""Kind of tests -> its runner and a description."""
+"""The runner and a description of each kind of tests, by kind."""
 
 INDEX: Final = "index"
 """The kind of files that only describe other files, such as the index of a release."""

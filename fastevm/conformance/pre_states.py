@@ -18,7 +18,7 @@ FORKED: Final = {
     EMPTY: "above an empty remote state",
     PRE: "a remote state, of which every value is fetched",
 }
-"""Options for the state before a case, if not in memory."""
+"""Options for the state before a case if it is not in memory."""
 
 UNREADABLE: Final = "an account that cannot be read from a remote state"
 

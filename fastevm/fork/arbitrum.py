@@ -26,9 +26,9 @@ log = logging.getLogger(__name__)
 NAMES: Final = MappingProxyType(
     {42_161: "Arbitrum One", 42_170: "Arbitrum Nova", 421_614: "Arbitrum Sepolia"}
 )
-"""Chain id -> name."""
+"""The names of the chains by chain id."""
 CLASSIC_BLOCKS: Final = MappingProxyType({42_161: 22_207_818})
-"""Chain id -> the first block of Nitro; the blocks before it ran another machine."""
+"""The first block of Nitro by chain id. Earlier blocks ran another machine."""
 
 VERSION_SLOT: Final = slot((), 0)
 FEATURES_SLOT: Final = slot((b"\x09",), 0)

@@ -26,7 +26,7 @@ NAMES: Final = MappingProxyType(
         1_612_127: "PlayFi Albireo",
     }
 )
-"""Chain id -> name."""
+"""The names of the chains by chain id."""
 OWN_MEMBER: Final = "l1BatchNumber"  # a header member that only these chains have
 
 

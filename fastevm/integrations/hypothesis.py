@@ -54,7 +54,7 @@ class ExampleMachine(RuleBasedStateMachine):
     """The common base of `EvmStateMachine` and `ChainStateMachine`."""
 
     reproductions: ClassVar[Path | None] = FOLDER
-    """The folder of reproduction files; None: write none."""
+    """The folder of reproduction files. None writes no files."""
 
     def __init__(self) -> None:
         super().__init__()

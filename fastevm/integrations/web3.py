@@ -32,7 +32,7 @@ PROVIDER_OPTIONS: Final = frozenset((
     "request_timeout", "subscription_response_queue_size", "silence_listener_task_exceptions",
     "request_information_cache_size",
 ))  # fmt: skip
-"""Options for web3.py; all other options are for the node."""
+"""The options for web3.py. All other options are for the node."""
 
 Requests = list[tuple[RPCEndpoint, Any]]
 _Many = list[RPCResponse] | RPCResponse

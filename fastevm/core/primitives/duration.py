@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-"""Seconds of each unit."""
+"""The length of each unit in seconds."""
 FORM: Final = r"([0-9]{1,15}(?:\.[0-9]{1,9})?)(ms|s|m|h)?"
 
 

@@ -27,9 +27,9 @@ def simd_allowed(word: str) -> bool:
 
 SIMD_ALLOWED: Final = simd_allowed(os.environ.get("FASTEVM_SIMD", ""))
 IN_USE: Final[dict[str, str]] = {}
-"""Algorithm -> the variant that computes it in this process."""
+"""The variant that computes each algorithm in this process, by algorithm."""
 REPLACED: Final[dict[str, str]] = {}
-"""Algorithm -> a variant that computed a wrong known answer and is not used."""
+"""The variant that computed a wrong answer and is not used, by algorithm."""
 
 
 def replace(algorithm: str, wrong: str, by: str) -> None:

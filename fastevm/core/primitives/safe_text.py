@@ -15,7 +15,7 @@ UNSAFE: Final = {
 }
 """Escapes for characters that control a terminal or start a line; for `str.translate`."""
 UNSAFE_IN_LINES: Final = {code: text for code, text in UNSAFE.items() if code not in (9, 10)}
-"""The same for text of several lines."""
+"""Escapes for characters that control a terminal, in text of several lines; for `str.translate`."""
 
 ADDRESS: Final = re.compile(r"\b(?:https?|wss?)://[^\s'\",;)]*[^\s'\",;):.]")
 

@@ -504,4 +504,4 @@ MAINNET = Activations(
     merge_block=15_537_394,
     terminal_total_difficulty=58_750_000_000_000_000_000_000,
 )
-"""Ethereum's mainnet; Constantinople and Petersburg were activated in the same block."""
+"""Ethereum's mainnet. Constantinople and Petersburg were activated in the same block."""

@@ -324,7 +324,7 @@ OP_FORKS: tuple[Fork, ...] = (
     JOVIAN,
     KARST,
 )
-"""The forks of OP-stack chains that are active on some chain, in order.
+"""The forks of OP Stack chains that are active on some chain, in order.
 
 Base has ``BASE_FORKS`` in place of Karst. No chain has scheduled Lagoon yet.
 """

@@ -39,7 +39,7 @@ class Arm(Enum):
     AHEAD = "op(f, top, pc)"
     """Cannot fail; reads the frame and the opcodes that follow."""
     METERED = "gas = op(f, sp, gas)"
-    """Charges a dynamic price and returns the remaining gas; negative means out of gas."""
+    """Charges a dynamic price and returns the remaining gas. A negative result means out of gas."""
     HOSTED = "status = op(f, sp)"
     """May fail or call the host; the frame holds pc, sp and gas during the call."""
     CALL = "status = op(f, sp) or a new frame"
@@ -259,7 +259,7 @@ FORMER_NAMES: dict[str, str] = {
     "SHA3": "KECCAK256",
     "SUICIDE": "SELFDESTRUCT",
 }
-"""Old names of opcodes that tools still use -> current names."""
+"""The current names of opcodes, by old names that tools still use."""
 
 
 def op_named(mnemonic: str) -> Op:

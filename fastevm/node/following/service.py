@@ -30,7 +30,7 @@ from fastevm.rpc_types.feed import MAX_MESSAGE_BYTES, FeedError
 from fastevm.rpc_types.feed_reader import FeedForm, FeedHead, FeedReader
 
 PENDING_AGE: Final = 5.0
-"""Seconds after which a pending block without a feed is withdrawn."""
+"""Seconds after which the pending block is withdrawn if the feed is lost."""
 
 log = logging.getLogger(__name__)
 

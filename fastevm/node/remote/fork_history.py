@@ -15,7 +15,7 @@ from fastevm.node.remote.options import ForkOptions
 from fastevm.rpc_client.messages import RpcRefusal
 
 Prepare = Callable[[RemoteState, ForkSchedule], Layer]
-"""Creates the first state of a chain from known values; see `start.prepared`."""
+"""Creates the first state of a chain from known values. See `start.prepared`."""
 
 
 def open_source(options: ForkOptions) -> fork.RemoteSource:

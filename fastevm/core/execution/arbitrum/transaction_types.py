@@ -82,7 +82,7 @@ LAYOUTS: Final[Mapping[int, tuple[Field, ...]]] = MappingProxyType(
         INTERNAL: (_CHAIN_ID, _DATA),
     }
 )
-"""Type -> the fields of its envelope, in their order."""
+"""The fields of the envelope of each type, in order, by type."""
 
 INTEGERS: Final = frozenset("cvnpgw")
 OPTIONAL: Final = frozenset("to")

@@ -3,10 +3,10 @@
 from typing import Final, NamedTuple
 
 POST_EXEC_TX: Final = 125
-"""Type of the transaction that refunds gas at the end of a block (OP stack)."""
+"""Type of the transaction that refunds gas at the end of a block (OP Stack)."""
 
 DEPOSIT_TX: Final = 126
-"""Type of transactions from L1 (OP stack)."""
+"""Type of transactions from L1 (OP Stack)."""
 
 
 class AccessListEntry(NamedTuple):
