@@ -37,7 +37,7 @@ def _parameters(text: str) -> list[str]:
 
 
 def capture_data(authorization: Authorization, signature: Signature) -> bytes:
-    """Call data of ``receiveWithAuthorization`` or ``transferWithAuthorization``.
+    """Returns call data of ``receiveWithAuthorization`` or ``transferWithAuthorization``.
 
     An ECDSA signature (65 bytes) is passed as v, r, s. Any other signature is passed as bytes
     (ERC-7598).
@@ -57,7 +57,10 @@ def capture_data(authorization: Authorization, signature: Signature) -> bytes:
 
 
 def cancel_data(cancellation: Cancellation, signature: Signature) -> bytes:
-    """Call data of ``cancelAuthorization``, which consumes the nonce. Anybody may submit it."""
+    """Returns call data of ``cancelAuthorization``, which consumes the nonce.
+
+    Anybody may submit the call.
+    """
     arguments = (cancellation.authorizer, cancellation.nonce)
     if signature.is_ecdsa:
         return call_data(f"cancelAuthorization(address,bytes32,{_VRS})", *arguments, *signature.vrs)
@@ -67,40 +70,43 @@ def cancel_data(cancellation: Cancellation, signature: Signature) -> bytes:
 
 
 def balance_data(holder: str) -> bytes:
-    """Call data of ``balanceOf(holder)``."""
+    """Returns call data of ``balanceOf(holder)``."""
     return call_data("balanceOf(address)", holder)
 
 
 def transfer_data(recipient: str, amount: int) -> bytes:
-    """Call data of ``transfer(recipient, amount)``."""
+    """Returns call data of ``transfer(recipient, amount)``."""
     return call_data("transfer(address,uint256)", recipient, amount)
 
 
 def state_data(authorizer: str, nonce: bytes) -> bytes:
-    """Call data of ``authorizationState(authorizer, nonce)``: true if used or cancelled."""
+    """Returns call data of ``authorizationState(authorizer, nonce)``.
+
+    The call returns true if the nonce is used or cancelled.
+    """
     return call_data("authorizationState(address,bytes32)", authorizer, nonce)
 
 
 def permit_nonce_data(holder: str) -> bytes:
-    """Call data of ``nonces(holder)``: the nonce of the holder's next permit (EIP-2612)."""
+    """Returns call data of ``nonces``, which returns the holder's next permit nonce (EIP-2612)."""
     return call_data("nonces(address)", holder)
 
 
 def allowance_data(holder: str, spender: str) -> bytes:
-    """Call data of ``allowance(holder, spender)``."""
+    """Returns call data of ``allowance(holder, spender)``."""
     return call_data("allowance(address,address)", holder, spender)
 
 
 def memo_transfer_data(recipient: str, amount: int, memo: bytes) -> bytes:
-    """Call data of ``transferWithMemo(recipient, amount, memo)``; ``memo`` has 32 bytes."""
+    """Returns call data of ``transferWithMemo``. ``memo`` has 32 bytes."""
     return call_data("transferWithMemo(address,uint256,bytes32)", recipient, amount, memo)
 
 
 def separator_data() -> bytes:
-    """Call data of ``DOMAIN_SEPARATOR()``."""
+    """Returns call data of ``DOMAIN_SEPARATOR()``."""
     return call_data("DOMAIN_SEPARATOR()")
 
 
 def wallet_data(digest: bytes, signature: Signature) -> bytes:
-    """Call data of ``isValidSignature(digest, signature)`` of a contract wallet (ERC-1271)."""
+    """Returns call data of a contract wallet's ``isValidSignature`` (ERC-1271)."""
     return call_data("isValidSignature(bytes32,bytes)", digest, signature.secret_bytes)

@@ -75,7 +75,7 @@ class Database(Protocol):
     def unique_violation(self) -> type[Exception]: ...
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        """A transaction: atomic, and durable once it has committed."""
+        """Starts an atomic transaction, which is durable once it has committed."""
         ...
 
     def read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -137,13 +137,13 @@ def _hash(values: tuple[Any, ...], chain_id: int, escrow: str) -> bytes:
 
 
 def authorize_data(info: PaymentInfo, collector: str, signature: bytes) -> bytes:
-    """Call data of ``authorize``: collect the full amount with the payer's signature."""
+    """Returns call data of ``authorize``, which collects the full amount."""
     signed = f"authorize({INFO},uint256,address,bytes)"
     return call_data(signed, info.values(), info.max_amount, collector, signature)
 
 
 def capture_data(info: PaymentInfo, amount: int, fee: int, deployment: Deployment) -> bytes:
-    """Call data of ``capture``: pay ``amount`` less ``fee`` (token units) to the receiver."""
+    """Returns call data of ``capture``, which pays ``amount`` less ``fee`` (token units)."""
     if deployment.fee_in_bps:
         bps = fee * WHOLE // amount if amount else 0
         signed = f"capture({INFO},uint256,uint16,address)"
@@ -153,17 +153,17 @@ def capture_data(info: PaymentInfo, amount: int, fee: int, deployment: Deploymen
 
 
 def void_data(info: PaymentInfo) -> bytes:
-    """Call data of ``void``: return the held money to the payer."""
+    """Returns call data of ``void``, which returns the held money to the payer."""
     return call_data(f"void({INFO})", info.values())
 
 
 def reclaim_data(info: PaymentInfo) -> bytes:
-    """Call data of ``reclaim``: the payer takes the held money back after the expiry."""
+    """Returns call data of ``reclaim``, with which the payer takes back the held money."""
     return call_data(f"reclaim({INFO})", info.values())
 
 
 def refund_data(info: PaymentInfo, amount: int, collector: str) -> bytes:
-    """Call data of ``refund``: return captured money, from the operator's own tokens."""
+    """Returns call data of ``refund``, which pays from the operator's own tokens."""
     signed = f"refund({INFO},uint256,address,bytes)"
     return call_data(signed, info.values(), amount, collector, b"")
 

@@ -430,7 +430,7 @@ class Merchant(AsyncClosing):
         return Permit(self.collector, int(nonce, 16))
 
     async def deploy_collector(self) -> str:
-        """Deploys the collector that PERMIT orders need, unless it exists; returns its address.
+        """Deploys the collector that PERMIT orders need, unless it exists. Returns the address.
 
         Raises MovementRefused if the chain has no deterministic deployment proxy.
         """
@@ -692,7 +692,7 @@ class Merchant(AsyncClosing):
     # --- checking ---------------------------------------------------------------------------------
 
     async def check(self, order_ids: Sequence[str] | None = None) -> list[Report]:
-        """Checks at ``pending`` whether captures would succeed; default: all stored orders.
+        """Checks at ``pending`` whether captures would succeed, by default of all stored orders.
 
         Sends one JSON-RPC batch for all orders, or several if they exceed the node client's
         ``batch_limit``.

@@ -156,7 +156,7 @@ class Submission:
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """The orders that the transaction belongs to."""
+        """The ids of the orders that the transaction belongs to."""
         return self.orders or (self.order_id,)
 
     @property
@@ -186,12 +186,12 @@ class Submission:
 
 
 def signed_context(order_id: str, transaction_hash: str) -> str:
-    """The context of a signed transaction's encrypted bytes."""
+    """Returns the context of a signed transaction's encrypted bytes."""
     return f"transaction/{order_id}/{transaction_hash}"
 
 
 def reserved_context(order_id: str, sender: str, account_nonce: int) -> str:
-    """The context of a reserved transaction's encrypted fields."""
+    """Returns the context of a reserved transaction's encrypted fields."""
     return f"reservation/{order_id}/{sender}/{account_nonce}"
 
 

@@ -93,7 +93,7 @@ class PostgresDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[PostgresConnection]:
-        """An atomic transaction. Raises :class:`StoreUnavailable` if the connection breaks."""
+        """Starts a transaction. Raises :class:`StoreUnavailable` if the connection breaks."""
         with self._connected() as connection, connection.transaction():
             yield PostgresConnection(connection)
 

@@ -41,7 +41,7 @@ class SqlOrders:
             yield UnitOfWork(connection, self.database, self.shop)
 
     def bad(self, error: UnreadableRow) -> None:
-        """Records an unreadable row; logs each row once."""
+        """Records an unreadable row. Logs each row once."""
         text = str(error)
         if text not in self.unreadable and len(self.unreadable) < MOST_UNREADABLE:
             self.unreadable[text] = None

@@ -789,7 +789,10 @@ def time_of(block: Any) -> int:
 
 
 def cost_of(receipt: dict[str, Any]) -> int:
-    """The cost of a transaction in wei: gas, and on OP-stack chains L1 data and operator fees."""
+    """Returns a transaction's cost in wei.
+
+    The cost is that of the gas and, on OP-stack chains, the L1 data and operator fees.
+    """
 
     def number(name: str) -> int:
         return int(receipt.get(name) or "0x0", 16)
@@ -800,7 +803,7 @@ def cost_of(receipt: dict[str, Any]) -> int:
 
 
 def _drafted(members: dict[str, Any]) -> dict[str, Any]:
-    """The fields to copy into a new draft, with bytes as hex."""
+    """Returns the fields to copy into a new draft, with bytes as hex."""
     to, data = members["to"], members["data"]
     return {
         "type": 2,

@@ -58,7 +58,7 @@ def has_code(context: Context, address: bytes, block: BlockId) -> bool:
 def call_entries(context: Context, tx_hash: bytes) -> list[Json]:
     """Return the call frames of a transaction; an empty list for an unknown transaction.
 
-    Creations and self-destructions have entries as in Erigon; anvil omits them.
+    Includes creations and self-destructions, as Erigon does. anvil omits them.
     """
     return [_entry(entry.frame) for entry in _entries(context, tx_hash) or ()]
 

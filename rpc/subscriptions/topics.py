@@ -139,7 +139,7 @@ class HeadEvent:
     def messages(self, topic: Topic) -> list[bytes]:
         """Return a header for each new block, or logs, of which removed logs come first.
 
-        Removed logs come in reverse order.
+        Removed logs are in reverse order.
         """
         if topic.kind == NEW_HEADS:
             return [encode(head_json(block, block.hash)) for block in self.change.added]

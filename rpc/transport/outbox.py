@@ -49,7 +49,7 @@ class Entry:
         return self.sent >= len(self.messages)
 
     def move(self, frames: list[Frame], size: int) -> int:
-        """Append the next frames: at least one, about ``size`` bytes. Returns the bytes."""
+        """Append the next frames: at least one, about ``size`` bytes. Returns their size."""
         moved, wrap = 0, self.wrap
         around = 0 if wrap is None else len(wrap[0]) + len(wrap[1])
         messages = self.messages
