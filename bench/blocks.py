@@ -3,11 +3,11 @@
     python -m fastevm.bench.blocks [DIR] [--rounds N] [--witnesses] [--threads N] [--revm]
         [--report DIR]
 
-Runs the blocks of ``pevm`` in a folder of real blocks whose pre-state has all accounts, or, with
-``--witnesses``, those of ``mainnet_witness`` on the state that they read. A run executes the
-transactions and computes receipts, bloom filter and receipts root, but not the state root. Times
-are medians of thread CPU time, with known senders and with sender recovery on one thread. The
-rounds of all blocks are interleaved. Exit status 1 if a block uses other gas than its header says.
+Runs the blocks of ``pevm`` in a folder of real blocks. Their pre-state has all accounts. With
+``--witnesses``, runs the blocks of ``mainnet_witness`` on the state that they read. A run executes
+the transactions and computes receipts, bloom filter and receipts root, but not the state root.
+Times are medians of thread CPU time, with known senders and with sender recovery on one thread. The
+rounds of all blocks are interleaved. Exit status 1 if the gas used differs from a block's header.
 
 ``published``: milliseconds of sequential execution as published by the authors of pevm, on other
 hardware. ``--threads N`` adds the wall time on N threads: of blocks with unknown senders, and of
@@ -64,9 +64,9 @@ LINES: Final = {"unknown": "unknown senders", "imports": "whole imports"}
 class Timed:
     """A block with the medians of its rounds in seconds.
 
-    ``revm``: that of its messages on pyrevm; None if it was not requested or too many messages
-    end differently. ``unknown`` and ``imports``: wall seconds of each round on several threads,
-    with unknown senders, and of whole imports.
+    ``revm``: the median of the block's messages on pyrevm, or None if pyrevm was not requested or
+    too many messages end differently. ``unknown`` and ``imports``: wall seconds of each round on
+    several threads, with unknown senders, and of whole imports.
     """
 
     number: int

@@ -1,10 +1,10 @@
 """Follows a busy node with partial state: `python -m fastevm.bench.follow --upstream anvil`.
 
 A node with the market of `bench/remote` receives transactions and mines a block per second. A
-follower in a separate process starts without state, executes every block on state that it fetches,
-and answers eth_simulateV1 on ``pending`` meanwhile. The report has the number of blocks and of
-mismatches, the fetched values, and the latency of simulations. With ``--in-process`` the follower
-runs in this process, whose main thread simulates on its pending state from Python.
+follower in a separate process starts without state and executes every block on state that it
+fetches. Meanwhile it answers eth_simulateV1 on ``pending``. The report has the number of blocks and
+of mismatches, the fetched values, and the latency of simulations. With ``--in-process`` the
+follower runs in this process, and the main thread simulates on the pending state from Python.
 """
 
 import argparse

@@ -2,14 +2,14 @@
 
     python -m fastevm.bench.listed_blocks [DIR] [--threads N] [--rounds N] [--above N]
 
-The blocks contain the transactions of those real blocks of ``pevm`` that have more than ``--above``
-transactions, under Amsterdam rules, with more gas and with access lists (EIP-7928). They run on one
-thread and on N alternately. Senders are known; state roots are computed only with ``--roots``. The
-columns are those of `fastevm.bench.engines.on_threads`, and two more: the caller's serial time
-before and after the parallel part, as a share of the time on one thread; and the largest possible
-gain, given this share, the CPU time of all threads and the longest transaction. The last lines have
-the gas per second of all blocks, and the median of the blocks that take longer than ``LONG`` on one
-thread.
+The blocks contain the transactions of real blocks of ``pevm`` with more than ``--above``
+transactions, under Amsterdam rules, with more gas and with access lists (EIP-7928). Runs on one
+thread and on N alternate. Senders are known; state roots are computed only with ``--roots``. The
+columns are those of `fastevm.bench.engines.on_threads`, and two more. The first is the caller's
+serial time before and after the parallel part, as a share of the time on one thread. The second is
+the largest possible gain, given this share, the CPU time of all threads and the longest
+transaction. The last lines have the gas per second of all blocks, and the median of the blocks that
+take longer than ``LONG`` on one thread.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sets up a development chain with the id of Base Sepolia, USDC, escrow, facilitator and payer.
 
-The keys are those of the well-known test mnemonic, which are public.
+The keys belong to the well-known test mnemonic, so they are public.
 """
 
 import secrets

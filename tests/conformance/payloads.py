@@ -71,8 +71,7 @@ def payload_of(block: Block, requests: list[bytes] | None) -> Json:
 def engine_test(test: Mapping[str, Any]) -> Json | None:
     """Returns a blockchain test as an engine test, or None if a payload cannot hold its blocks.
 
-    A block's RLP does not contain the requests. They are those that the chain finds when it runs
-    the block.
+    A block's RLP does not contain the requests, so the chain runs the block to find them.
     """
     chain = Chain(config_of(test), genesis_of(test), Layer.of(accounts_of(test["pre"])))
     payloads = []

@@ -58,7 +58,7 @@ def command_of(name: str) -> list[str | Path]:
 class Peer:
     """The worker process of a peer. Use it in a `with` statement.
 
-    ``command``: the command of the worker; by default that of the peer.
+    ``command``: the command of the worker, by default the peer's command.
     """
 
     def __init__(self, name: str, command: Sequence[str | Path] | None = None) -> None:

@@ -1,6 +1,6 @@
 """EIP-100: Difficulty adjustment to the mean block time including uncles.
 
-A block whose parent has uncles is one step more difficult. A step is nine seconds.
+If the parent has uncles, the difficulty rises by one step more. A step is nine seconds.
 """
 
 import pytest

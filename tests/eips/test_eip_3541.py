@@ -1,6 +1,6 @@
 """EIP-3541: Reject new contract code starting with the 0xEF byte.
 
-A creation whose code begins with 0xEF fails.
+A creation fails if the new code begins with 0xEF.
 """
 
 import pytest

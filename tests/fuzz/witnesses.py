@@ -2,7 +2,7 @@
 
     python -m tests.fuzz.witnesses --count 10000
 
-Only the nodes and codes that the block reads are mutated, because the block does not read others.
+Only the nodes and codes that the block reads are mutated. Verification ignores all other nodes.
 """
 
 from __future__ import annotations

@@ -167,8 +167,7 @@ class Chaos:
     async def run(self, limit: float, every: float) -> None:
         """Kills a process periodically until every order is paid and every webhook delivered.
 
-        However fast the machine is, the first kill is that of a worker which is sending a
-        transaction.
+        On any machine, the first kill hits a worker that is sending a transaction.
         """
         for _ in range(WORKERS):
             await self.start_worker()

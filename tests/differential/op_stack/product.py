@@ -1,8 +1,8 @@
 """Executes a case on the product through its public API, and reports differences.
 
-Executes every candidate alone, as a block builder does. Then imports the block of the valid ones:
-decodes it from RLP, validates it against its parent, executes it. Finally imports the block with
-one wrong header field at a time, which the product must reject.
+Executes every candidate alone, as a block builder does. Then imports the block of the valid
+candidates: decodes it from RLP, validates it against its parent, executes it. Finally imports the
+block with one wrong header field at a time. The product must reject each of these blocks.
 """
 
 from collections.abc import Iterator

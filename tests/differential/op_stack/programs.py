@@ -154,10 +154,7 @@ class Programs:
         return store(self.slot(), call) if random.random() < 0.7 else call + bytes([POP])
 
     def precompile(self) -> bytes:
-        """Returns code that calls a precompile with a short input.
-
-        For slow ones the input is invalid.
-        """
+        """Returns code that calls a precompile with a short input, invalid for slow precompiles."""
         random = self.random
         number = random.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 18, 0x100, 0x100))
         size = random.choice((0, 1, 32, 64, 96, 128, 160, 213))

@@ -37,7 +37,7 @@ from .street import Served
 class Shop:
     """Sells its answer for any method. Keeps the bodies that it received.
 
-    ``status`` and ``headers`` are those of its answers, in addition to a CORS header.
+    ``status`` and ``headers``: of the answers, in addition to a CORS header.
     """
 
     bodies: list[bytes] = field(default_factory=list)

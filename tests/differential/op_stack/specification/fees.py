@@ -44,8 +44,8 @@ def l1_gas_used(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
 def is_first_of_ecotone(parameters: FeeParameters) -> bool:
     """Returns whether the contract does not have Ecotone's scalars yet.
 
-    The condition is that of op-revm. op-geth also requires a blob base fee of zero, and also checks
-    in Fjord. No known block depends on this, and random blocks avoid it.
+    The condition is op-revm's. op-geth also requires a blob base fee of zero, and also checks in
+    Fjord. No known block depends on this difference, and random blocks avoid it.
     """
     return not parameters.base_fee_scalar and not parameters.blob_base_fee_scalar
 

@@ -1,6 +1,6 @@
 """Tests the encoding of deposits, and the changes that a failed deposit keeps.
 
-Source: OP Stack specification, deposits; the kinds of failure are those of op-geth.
+Source: OP Stack specification, deposits. The kinds of failure come from op-geth.
 """
 
 import pytest
