@@ -39,7 +39,10 @@ class PendingBlock(Struct, frozen=True, kw_only=True):
     previous: PendingBlock | None = None
 
     def chain(self) -> Iterator[PendingBlock]:
-        """Returns the pending blocks above the canonical chain, oldest first and this one last."""
+        """Returns the pending blocks above the canonical chain, oldest first.
+
+        The last is this block.
+        """
         if self.previous is not None:
             yield from self.previous.chain()
         yield self

@@ -94,9 +94,10 @@ class CanonicalHashes(NamedTuple):
     hashes: list[bytes]
 
     def truncated(self, number: int, archived: int) -> CanonicalHashes:
-        """Returns the hashes from ``number`` on, and about MIN_HASHES of those below ``archived``.
+        """Returns the hashes without those from ``number`` on.
 
-        Does not affect readers of the previous value.
+        Also drops hashes below ``archived``, except about MIN_HASHES of the newest. Does not affect
+        readers of the previous value.
         """
         first, hashes = min(self.first, number), self.hashes
         if number < self.first + len(hashes):

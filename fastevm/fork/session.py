@@ -167,7 +167,7 @@ class Session:
                 del self._codes[next(iter(self._codes))]
 
     def add_checks(self, checks: Iterable[Check]) -> None:
-        """Schedules comparisons of these values with reads. The next round trip makes the reads."""
+        """Schedules comparisons of these values with reads in the next round trip."""
         with self._lock:
             self.checks += checks
 

@@ -194,7 +194,10 @@ def _append(chain: Chain, begin: ChainStart, replayed: _Replayed) -> None:
 
 
 def _block_of(options: ForkOptions, transaction: bytes) -> tuple[fork.RemoteBlock, int]:
-    """Returns the block of an upstream transaction and its index there. Raises ForkError."""
+    """Returns the block of an upstream transaction, and the transaction's index in the block.
+
+    Raises ForkError.
+    """
     with open_source(options) as newest:
         block_hash, index = fork.block_and_index(fork.receipt_of(newest, transaction))
         return fork.RemoteBlock(newest, fork.rules_of(newest, options.hardfork), block_hash), index

@@ -256,7 +256,7 @@ class Node:
 
     @property
     def signed_chain_id(self) -> int | None:
-        """The chain id that a legacy transaction must sign. None before EIP-155."""
+        """The chain id in the signature of a legacy transaction, or None before EIP-155."""
         return self.submission.signed_chain_id
 
     @property

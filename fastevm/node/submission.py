@@ -84,7 +84,7 @@ class Submission:
 
     @property
     def signed_chain_id(self) -> int | None:
-        """The chain id that a legacy transaction must sign. None before EIP-155."""
+        """The chain id in the signature of a legacy transaction, or None before EIP-155."""
         head = self.chain.head.header
         rules = self.chain.schedule_for_child(head, head.timestamp + 1).parameters
         return self.chain.config.chain_id if rules["has_chain_id_in_signature"] else None

@@ -8,7 +8,7 @@ from fastevm.rpc_client.messages import MOST_INTERIM_HEADS, TOO_MANY_HEADS
 
 
 class BoundedResponse(ClientResponse):
-    """A response with at most `MOST_INTERIM_HEADS` interim heads (status 1xx) before its own.
+    """A response with at most `MOST_INTERIM_HEADS` interim heads (status 1xx).
 
     aiohttp itself skips any number of interim heads, on the event loop.
     """

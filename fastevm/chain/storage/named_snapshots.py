@@ -40,7 +40,7 @@ class NamedSnapshots:
         self.folder, self.label = directory / FOLDER_NAME, label
 
     def write(self, name: str, description: dict[str, Any], layer: Layer) -> None:
-        """Writes a snapshot, or replaces the one with this name atomically.
+        """Writes a snapshot. Atomically replaces an existing snapshot with this name.
 
         Raises ValueError for an invalid name, and OSError.
         """

@@ -291,10 +291,11 @@ class BlockProducer:
         return blocks
 
     def mine_with(self, transactions: Iterable[Transaction]) -> Block:
-        """Builds and seals a block with only these transactions after those that it begins with.
+        """Builds and seals a block: first the transactions that every block begins with, then only
+        these.
 
-        If a transaction cannot be included, raises InvalidTransaction for the first and builds no
-        block.
+        If a transaction cannot be included, raises InvalidTransaction for the first such
+        transaction and builds no block.
         """
         with self.lock:
             self._begin_whole(int(time.time()))

@@ -26,7 +26,7 @@ class MissingState:
         return False
 
     def begin(self, transaction: Transaction) -> None:
-        """Starts to fetch the state that the transaction reads in another thread.
+        """Starts to fetch, in another thread, the state that the transaction reads.
 
         Returns immediately.
         """

@@ -76,7 +76,8 @@ class LocalState:
 class ForkedState(LocalState):
     """The remote-state part of a node on a fork of another node's chain.
 
-    ``newest`` returns the newest state, and the header of the block that runs transactions on it.
+    ``newest`` returns the newest state, and the header of the block in which transactions run on
+    that state.
     """
 
     def __init__(

@@ -41,7 +41,8 @@ QUEUE_TAIL: Final = 3  # the slot with the index after the newest entry
 class TransactionState(MissingState):
     """The fetcher of a forked chain.
 
-    ``newest`` returns the newest state, and the header of the block that runs transactions on it.
+    ``newest`` returns the newest state, and the header of the block in which transactions run on
+    that state.
     """
 
     is_remote = True
@@ -71,7 +72,7 @@ class TransactionState(MissingState):
         return tx_hash in self._fetching
 
     def begin(self, transaction: Transaction) -> None:
-        """Starts to fetch the state that the transaction reads in another thread.
+        """Starts to fetch, in another thread, the state that the transaction reads.
 
         Returns immediately.
         """
