@@ -40,4 +40,5 @@ class SharedPath(PosixPath):
 
 
 SHARED = SharedPath(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared"))
+REAL_BLOCKS = SHARED / "real-blocks"
 RECORDED = SHARED / "rpc-compat"  # a recorded chain with its genesis, and requests with answers

@@ -8,6 +8,7 @@ import pytest
 from fastevm.bench import blocks
 from fastevm.bench.engines.evms import PEER_KINDS
 from fastevm.core.primitives.replace import replace
+from tests.shared_data import REAL_BLOCKS
 
 TRANSACTIONS = {46147: 1, 116525: 83}
 
@@ -15,7 +16,8 @@ TRANSACTIONS = {46147: 1, 116525: 83}
 def test_blocks_are_timed_with_and_without_their_senders(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert blocks.main(["--rounds", "1", "--report", str(tmp_path)]) == 0
+    folder = str(REAL_BLOCKS.required)
+    assert blocks.main([folder, "--rounds", "1", "--report", str(tmp_path)]) == 0
     figures = json.loads((tmp_path / "blocks.json").read_text())
     found = {figure["number"]: figure for figure in figures["blocks"]}
     assert all(item["execution"] > 0 and item["senders"] > 0 for item in found.values())
@@ -30,7 +32,8 @@ def test_blocks_are_timed_with_and_without_their_senders(
 def test_blocks_with_witnesses_are_timed_on_what_they_read(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert blocks.main(["--rounds", "1", "--witnesses", "--most", "3"]) == 0
+    folder = str(REAL_BLOCKS.required)
+    assert blocks.main([folder, "--rounds", "1", "--witnesses", "--most", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert {int(line.split()[0]) for line in lines[1:4]} == {1265656, 3990967, 20612842}
     assert lines[-1].split()[0] == "all"
@@ -41,14 +44,16 @@ def test_blocks_are_timed_beside_revm_where_their_messages_end_alike(
 ) -> None:
     if next(kind for kind in PEER_KINDS if kind.name == "pyrevm").python() is None:
         pytest.skip("no environment of pyrevm: make peers")
-    assert blocks.main(["--rounds", "1", "--revm", "--most", "3"]) == 0
+    folder = str(REAL_BLOCKS.required)
+    assert blocks.main([folder, "--rounds", "1", "--revm", "--most", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].startswith("3 blocks on revm: ")
     assert all("revm" in line for line in lines[1:4])
 
 
 def test_blocks_are_timed_on_two_threads(capsys: pytest.CaptureFixture[str]) -> None:
-    assert blocks.main(["--rounds", "2", "--threads", "2", "--most", "3"]) == 0
+    folder = str(REAL_BLOCKS.required)
+    assert blocks.main([folder, "--rounds", "2", "--threads", "2", "--most", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines[-2:]] == ["unknown senders", "whole imports"]
     assert all("Mgas/s (rounds " in line for line in lines[-2:])
@@ -62,7 +67,7 @@ def test_a_folder_without_blocks_has_nothing_to_time(
 
 
 def test_a_block_that_uses_other_gas_than_its_header_says_is_wrong() -> None:
-    item = next(blocks.prepared(blocks.SHARED / "real-blocks", None))
+    item = next(blocks.prepared(REAL_BLOCKS.required, None))
     header = item.real.block.header
     claimed = replace(header, gas_used=header.gas_used + 1)
     with pytest.raises(blocks.WrongGas, match=f"block {header.number} used"):

@@ -8,6 +8,7 @@ import pytest
 from fastevm.bench import listed_blocks
 from fastevm.bench.engines import on_threads
 from fastevm.core.execution.parallel import bal_executor
+from tests.shared_data import REAL_BLOCKS
 
 
 def test_blocks_are_timed_on_one_thread_and_by_their_lists(
@@ -18,7 +19,8 @@ def test_blocks_are_timed_on_one_thread_and_by_their_lists(
     for module in (listed_blocks, on_threads):
         monkeypatch.setattr(module, "time", clock)
     before = bal_executor.counted()
-    assert listed_blocks.main(["--rounds", "1", "--above", "1300", "--roots"]) == 0
+    folder = str(REAL_BLOCKS.required)
+    assert listed_blocks.main([folder, "--rounds", "1", "--above", "1300", "--roots"]) == 0
     head, *rows, speed, median = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert head[-1] == "bound"
     assert {row[0] for row in rows} == {"13287210", "14396881"}

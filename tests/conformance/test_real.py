@@ -10,9 +10,7 @@ import pytest
 from fastevm.__main__ import main
 from fastevm.conformance.real import run_archive
 from fastevm.conformance.real_sources import RECORDINGS
-from tests.shared_data import SHARED
-
-REAL = SHARED / "real-blocks"
+from tests.shared_data import REAL_BLOCKS
 
 SAMPLED = {
     "op_blocks": 8,
@@ -27,12 +25,12 @@ SAMPLED = {
 def test_the_first_blocks_of_an_archive_give_what_their_headers_say(
     archive: str, files: int
 ) -> None:
-    tally = run_archive(REAL, archive, most=files)
+    tally = run_archive(REAL_BLOCKS.required, archive, most=files)
     assert (tally.passed, tally.failed, tally.skipped) == (SAMPLED[archive], 0, 0)
 
 
 def test_recorded_traces_are_the_same_json_or_of_a_tracer_that_is_not_here() -> None:
-    tally = run_archive(REAL, RECORDINGS)
+    tally = run_archive(REAL_BLOCKS.required, RECORDINGS)
     assert (tally.failed, tally.skipped) == (0, 0)
     assert tally.passed + sum(tally.apart.values()) == 97
 

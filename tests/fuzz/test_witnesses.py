@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.shared_data import REAL_BLOCKS
+
 from .witnesses import KINDS, Subject, run, subjects
 
 SMALLEST = 100  # trie nodes, in the witness of a real block with one transaction
@@ -14,6 +16,7 @@ SMALLEST = 100  # trie nodes, in the witness of a real block with one transactio
 
 @pytest.fixture(scope="module")
 def smallest() -> list[Subject]:
+    assert REAL_BLOCKS.required
     return list(subjects(SMALLEST))
 
 

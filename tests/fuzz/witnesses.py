@@ -31,9 +31,8 @@ from fastevm.core.execution.types import Block
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.primitives.replace import replace
 from fastevm.errors import InvalidBlock
-from tests.shared_data import SHARED
+from tests.shared_data import REAL_BLOCKS
 
-REAL = SHARED / "real-blocks"
 MOST_NODES = 900  # size limit of witnesses that are mutated often
 KINDS = ("bit", "removed", "swapped", "cut", "grown", "code", "header")
 
@@ -49,7 +48,7 @@ class Subject(NamedTuple):
 
 def subjects(most_nodes: int = MOST_NODES) -> Iterator[Subject]:
     """Yields the blocks that have a complete and small enough witness."""
-    for name, content in cases_of(REAL, "mainnet_witness"):
+    for name, content in cases_of(REAL_BLOCKS, "mainnet_witness"):
         fields = msgspec.json.decode(content)
         if fields["parent"] is None or len(fields["pre"]["nodes"]) > most_nodes:
             continue
