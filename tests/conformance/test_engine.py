@@ -16,7 +16,7 @@ from fastevm.conformance.sources import test_files as files_of
 from .payloads import engine_test
 from .sampling import chosen, write_out
 
-EVERY = 3  # files of the sample, that many of which one is delivered
+EVERY = 3  # one of this many files of the sample is delivered
 LARGE = 3_000_000  # bytes of a file; more would take too long
 
 Json = dict[str, Any]

@@ -76,8 +76,8 @@ class Suite:
 
 
 VYPER = ("builtins", "codegen", "examples", "venom")
-# Compiled for vyper's default fork whatever the option says, and pyrevm takes names of forks in
-# small letters for its newest. pyrevm ends no transaction, where code that destroyed itself goes.
+# Compiled for vyper's default fork whatever the option says. pyrevm reads lower-case names of forks
+# as its newest fork. pyrevm ends no transaction, so self-destructed code is never removed.
 NOT_BEFORE_CANCUN = tuple(
     f"--deselect=tests/functional/codegen/features/{name}"
     for name in (

@@ -18,7 +18,7 @@ from .market import CHAIN_ID, FUNDS, START, VALUE, Market
 POLICIES = "0x8453000000000000000000000000000000000002"
 NAME = "Laptop Dollar"
 BLOCKLIST = 0  # type of a policy
-TRANSFER = 0  # feature that can be paused
+TRANSFER = 0  # the pausable feature
 
 
 class B20Market(Market):

@@ -51,7 +51,7 @@ async def main() -> None:
         try:
             code = artifact("Multicall").initcode()
             await place_contract(stage.client(), MULTICALL, code)
-            stage.mint(stage.shop.address, VALUE)  # its balance is no new slot
+            stage.mint(stage.shop.address, VALUE)  # so that captures create no new balance slot
             run = 0
             for size in SIZES:
                 found = []

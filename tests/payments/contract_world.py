@@ -99,7 +99,7 @@ def circles_dollar(evm: EVM, balance: int = 10_000_000) -> Deployed:
     made = evm.deploy(circle.library().initcode(), sender=ADMIN, gas=6_000_000)
     assert made.success and made.created_address, made.error
     contract = circle.token("0x" + made.created_address.hex())
-    # a transaction's gas has a limit of its own since Osaka: 16,777,216
+    # since Osaka, the gas limit of a transaction is at most 16,777,216
     result = evm.deploy(contract.initcode(), sender=ADMIN, gas=16_000_000)
     assert result.success and result.created_address, result.error
     token = Deployed(evm, contract, "0x" + result.created_address.hex())

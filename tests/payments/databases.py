@@ -15,7 +15,7 @@ import psycopg
 
 from tests.max_wait import MAX_WAIT
 
-USERS: Final = ("postgres", "nobody")  # whose server it is where tests run as root
+USERS: Final = ("postgres", "nobody")  # run the server if the tests run as root
 FAST: Final = ("fsync=off", "full_page_writes=off")
 CONNECTIONS: Final = 100
 EMPTY: Final = """

@@ -24,7 +24,7 @@ from tests.max_wait import MAX_WAIT
 
 from .remote import VALUE, Remote, file_store
 
-PORTION: Final = 1_000  # blocks of one call, which a busy machine mines within its time
+PORTION: Final = 1_000  # blocks per call; a busy machine mines them within the timeout
 CALL_SECONDS: Final = 600.0
 
 

@@ -38,7 +38,7 @@ from fastevm.payments.contracts import artifact
 from fastevm.rpc.transport.server import Server
 
 CHAIN_ID = 31_337
-START = 1_800_000_000  # seconds: the chain's clock is the test's
+START = 1_800_000_000  # seconds; the test sets the chain's clock
 FUNDS = 10_000_000
 VALUE = 1_000_000
 ZERO_HASH = "0x" + "00" * 32

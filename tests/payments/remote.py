@@ -24,7 +24,7 @@ from fastevm.payments.contracts import artifact
 
 KEY: Final = b"\x07" * 32  # of the vault
 VALUE: Final = 1_000
-LIFETIME: Final = 10**8  # seconds: a million blocks mined at once are a million seconds later
+LIFETIME: Final = 10**8  # seconds; a million mined blocks advance the clock by a million seconds
 POLL_SECONDS: Final = 0.1
 
 

@@ -79,7 +79,10 @@ async def test_a_permit_submitted_in_the_block_of_its_capture_breaks_nothing(
     order = await base.permitted(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
     base.submit_permit(order.authorization, base.permit_of(order), base.stranger)
-    assert statuses(base) == [1, 1]  # the stranger's tip is higher: it came first
+    assert statuses(base) == [
+        1,
+        1,
+    ]  # the stranger's transaction came first, because its tip is higher
     assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 

@@ -113,7 +113,7 @@ async def test_of_fifty_captures_three_fail_inside_and_end_as_if_alone(
         still.mint(payer.address, VALUE)
         names += await stored(still, merchant, 1, payer, first=47 + at)
     await merchant.capture_many(names, until=State.CAPTURING)
-    # with higher fees: they come first
+    # their fees are higher, so they come first
     still.do(drained, "transfer", still.stranger.address, VALUE, mine=False)
     still.do(still.admin, "blacklist", blocked.address, mine=False)
     order = await merchant.order("order-49")
@@ -132,7 +132,7 @@ async def test_of_fifty_captures_three_fail_inside_and_end_as_if_alone(
         (sent,) = await merchant.submissions(name)
         assert sent.progress is Progress.REVERTED
         assert sent.reason is (await merchant.order(name)).reason
-    # what failed is tried again, alone or with others, once its reason is gone
+    # a failed capture is retried, alone or in a batch, when the reason is gone
     assert isinstance((await merchant.capture_many(names[47:49]))["order-47"], CaptureRefused)
     still.mint(drained.address, VALUE)
     still.do(still.admin, "unBlacklist", blocked.address)
@@ -272,7 +272,7 @@ async def test_a_reorganisation_takes_a_batch_back_and_one_of_it_fails_then(
     still.rival(1, [[], []])
     await merchant.reconcile()
     assert [(await merchant.order(name)).state for name in names] == [State.CAPTURING] * 4
-    # on the other branch a payer's money is gone first
+    # on the other branch a payer spends the money before the capture
     still.do(still.accounts[4], "transfer", still.stranger.address, 2 * VALUE)
     await merchant.reconcile()
     if not still.node.chain.locate(bytes.fromhex(sent[2:])):
@@ -283,7 +283,7 @@ async def test_a_reorganisation_takes_a_batch_back_and_one_of_it_fails_then(
     assert (order.state, order.reason) == (State.STORED, Reason.BALANCE)
     (seen,) = await merchant.submissions(names[0])
     assert (seen.transaction_hash, seen.progress) == (sent, Progress.REVERTED)
-    # and back: the first branch grows longer than the other
+    # then the first branch becomes the longer one again
     head = still.node.chain.head.number
     depth = head - block.header.number + 1
     still.rival(depth, [list(block.transactions), *([[]] * depth)], mark=2)
@@ -404,7 +404,7 @@ async def test_keys_are_rotated_under_a_batch(still: Market) -> None:
     await all_paid(merchant, names)
 
 
-# A back end in a process of its own; `die` is where it ends itself.
+# A back end in a separate process. `die`: where the process ends itself.
 SCRIPT = """
 import asyncio, os, sys
 from fastevm.payments import Domain, KeySigner, Merchant, NodeClient, Policy, Vault, open_store
@@ -453,7 +453,7 @@ async def test_what_a_killed_process_reserved_or_sent_another_one_finishes(
     states = {(await merchant.order(name)).state for name in names}
     assert states == {State.CAPTURING}, states
     assert still.node.pool.executable_count == (die == "after")
-    if die == "signing":  # the lease of the dead one
+    if die == "signing":  # the lease of the dead process
         for submission in merchant.store.open_submissions(
             merchant.token.chain_id, still.shop.address, 0
         ):

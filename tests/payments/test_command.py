@@ -386,7 +386,7 @@ async def test_a_lost_key_is_given_up_and_refunds_go_on(
     monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", old)
     code, output = await pay("refund", "order-1", "--id", "x", "--timeout", "0")
     assert code == 2 and "is not the key of this store" in output
-    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", f"{new},{old}")  # it was found again
+    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", f"{new},{old}")  # the key was found
     assert await pay("rotate-keys") == (0, "2 values were re-encrypted with the newest key\n")
 
 
@@ -424,7 +424,7 @@ async def test_processes_with_different_keys_agree_on_the_first(
     with pytest.raises(VaultError, match="is not the key of this store"):
         check_key(second, Vault([b"\x08" * 32]))
     check_key(second, Vault([b"\x08" * 32, KEY]))
-    check_key(first.scoped("1/a/c"), Vault([b"\x08" * 32]))  # a shop of its own
+    check_key(first.scoped("1/a/c"), Vault([b"\x08" * 32]))  # a separate shop
     assert rotate(second, Vault([b"\x08" * 32, KEY])) == (0, 0)
     with pytest.raises(VaultError):
         check_key(first, Vault([KEY]))
@@ -438,7 +438,7 @@ def found_by(output: str) -> dict[str, str]:
 async def test_the_doctor_checks_what_it_can(
     still: Market, pay: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # no store: the node and the settings are checked
+    # without a store, only the node and the settings are checked
     code, output = await pay("doctor", "--store", f"sqlite:///{tmp_path}/none.db")
     assert code == 1 and "FAIL  store" in output and "does not exist" in output
     assert found_by(output)["chain id"] == found_by(output)["gas"] == "ok"

@@ -128,7 +128,7 @@ def test_a_hold_is_captured_in_parts_refunded_and_the_rest_voided(till: Till) ->
     assert names(till, till.capture(300_000)) == ["PaymentCaptured", "Transfer"]
     assert till.state() == (300_000, 700_000)
     assert till.balance(SHOP) == 700_000
-    # refunds come out of the operator's own tokens
+    # the operator pays refunds from its own tokens
     till.token.send("mint", STRANGER.address, 100_000)
     till.token.send("approve", till.refunds.address, 100_000, sender=STRANGER.address)
     refunded = till.do(refund_data(till.info, 100_000, till.refunds.address))

@@ -207,7 +207,7 @@ def test_too_small_a_balance_consumes_nothing_and_a_top_up_makes_it_good(token: 
 def test_zero_as_recipient_is_refused_last(token: Deployed) -> None:
     reverted = reason(move(token, TRANSFER, to=ZERO))
     assert reverted == "ERC20: transfer to the zero address"
-    # Nobody can sign for the zero address, though every failed recovery yields it.
+    # Nobody can sign for the zero address, which every failed recovery returns.
     nothing = bytes(32) + (1).to_bytes(32, "big") + b"\x1b"
     assert reason(move(token, **{"from": ZERO}, signed=nothing)) == "ECRecover: invalid signature"
     result = token.send("transferFrom", ZERO, MERCHANT.address, 0)

@@ -218,7 +218,7 @@ async def test_what_cannot_be_refunded_is_refused(still: Market) -> None:
 async def test_a_refund_that_failed_can_be_asked_for_again(still: Market) -> None:
     merchant = await paid(still, tip=1)
     await asked(merchant)
-    still.do(still.admin, "pause")  # its tip is higher: it comes first
+    still.do(still.admin, "pause")  # comes first, because its tip is higher
     await merchant.reconcile()
     (movement,) = await merchant.movements()
     assert (movement.state, movement.reason) == (MovementState.FAILED, Reason.PAUSED)
@@ -275,7 +275,7 @@ async def test_a_failed_refund_that_a_reorganisation_revives_is_not_sent_beside_
     merchant = await paid(still, tip=1)
     still.mint(still.shop.address, FUNDS)
     await asked(merchant)
-    still.do(still.admin, "pause")  # its tip is higher: it comes first
+    still.do(still.admin, "pause")  # comes first, because its tip is higher
     await merchant.reconcile()
     assert [item.state for item in await merchant.movements()] == [MovementState.FAILED]
     still.do(still.admin, "unpause")

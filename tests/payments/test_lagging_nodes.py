@@ -93,7 +93,7 @@ async def test_a_capture_is_not_lost_because_a_node_has_not_seen_it(still: Marke
 
 async def test_whatever_node_answers_an_order_is_paid_once_and_stays_paid(still: Market) -> None:
     for number in range(3):
-        # irregular: a regular choice may meet the same request of every pass
+        # an irregular sequence, because a regular one may hit one request in every pass
         choices = random.Random(number).choices([True, False], k=997)
         merchant, _ = await behind(still, choices)
         name = f"order-{number}"

@@ -306,7 +306,7 @@ async def test_a_refund_is_not_sent_again_without_its_payment(base: B20Market, d
         assert paid_back(base) == 0
         base.mine()
     assert [item.state for item in await merchant.movements()] == [MovementState.REQUESTED]
-    # the payment comes back: the same refund is sent, but not before the merchant's depth
+    # the payment returns: its refund is sent, but only at the merchant's depth
     base.pay(order, VALUE, mine=False)
     for _ in range(depth):
         assert paid_back(base) == 0

@@ -141,7 +141,7 @@ async def test_a_permit_expires_like_an_authorization_and_the_collector_refuses_
     assert refused.value.report.reason is Reason.EXPIRED
     await merchant.reconcile()
     assert (await merchant.order("order-1")).state is State.EXPIRED
-    # even with the allowance that the stranger made
+    # although the stranger has submitted the permit
     base.send(base.shop, *permit_call(order, base.permit_of(order)))
     assert base.receipts(base.node.chain.head)[-1].status == 0
     assert payments(base) == []
@@ -306,7 +306,7 @@ async def test_a_pause_during_the_capture_releases_the_order_with_its_reason(
     merchant = base.merchant(tip=1)
     await base.permitted(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
-    base.do(base.admin, "pause(uint8[])", [TRANSFER])  # its tip is higher: it comes first
+    base.do(base.admin, "pause(uint8[])", [TRANSFER])  # comes first: higher tip
     order = await merchant.wait("order-1", State.STORED, MAX_WAIT)
     assert (order.state, order.reason) == (State.STORED, Reason.PAUSED)
     base.do(base.admin, "unpause(uint8[])", [TRANSFER])

@@ -14,7 +14,7 @@ STORES = BOTH
 
 ROOT = Path(__file__).parents[2]
 
-# A back end in a process of its own; `die` is where it ends itself: before it sends, or after.
+# A back end in a separate process. `die`: where it ends itself, before or after it sends.
 SCRIPT = """
 import asyncio, os, sys
 from fastevm.payments import Domain, KeySigner, Merchant, NodeClient, Policy, Vault, open_store

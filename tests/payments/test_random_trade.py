@@ -50,7 +50,7 @@ EXAMPLES: Final = int(os.environ.get("FASTEVM_PAYMENT_LIVES", "6"))
 STEPS: Final = 25
 STORE: Final = "0x5701E05701E05701E05701e05701e05701E05701"
 ENOUGH: Final = 10**12  # units that refunds of holds may take
-KEPT: Final = 7  # blocks that no reorganisation takes back: contracts and balances
+KEPT: Final = 7  # blocks that no reorganisation removes: contracts and balances
 HELD: Final = (State.HELD, State.CAPTURED, State.PAID, State.RELEASED)
 ON_CHAIN: Final = (MovementState.SEEN, MovementState.FINAL)
 
@@ -62,7 +62,7 @@ class Unreliable(Fragile, Lagging):
 class Trade(RuleBasedStateMachine):
     """A market, two machines of a shop, an auditor, three orders and two holds."""
 
-    server: Server | None = None  # of PostgreSQL; a file of SQLite without one
+    server: Server | None = None  # of PostgreSQL; None: a SQLite file
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Trade(RuleBasedStateMachine):
         self.market.stores.append(audit)
         self.auditor = self.market.merchant(store=audit, overlap=2)
         self.signed: set[str] = set()
-        self.looked: int | None = None  # which machine's books are as new as the chain
+        self.looked: int | None = None  # the machine with up-to-date books
         self.open()
 
     def open(self) -> None:
@@ -422,7 +422,7 @@ def server(postgres: Server) -> Iterator[None]:
     OnPostgres.server = None
 
 
-# Without shrinking: a life takes most of a second, and its steps are printed.
+# No shrinking, because a life takes most of a second and prints its steps.
 HOW: Final = settings(
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     max_examples=EXAMPLES,

@@ -18,7 +18,7 @@ from .market import Market, market
 from .remote import VALUE, Remote, file_store
 
 MOST_REQUESTS = 12
-# Block times in ms and seconds of latency; the slow ones only when asked for.
+# Block times in ms, and seconds of latency. Slow cases run only on request.
 QUICK = [(200, 0.05), (2_000, 0.02)]
 SLOW = [(12_000, 0.05), (12_000, 0.3), (2_000, 0.3), (200, 0.3)]
 MATRIX = [*QUICK, *(SLOW if os.environ.get("FASTEVM_PAYMENT_MATRIX") else [])]

@@ -146,7 +146,7 @@ async def test_both_bounds_of_the_window_are_strict(
     await merchant.capture("order-1", until=State.CAPTURING, force=True)
     still.warp(start + shift)
     (report,) = await merchant.check(["order-1"])
-    assert report.timestamp == start + shift + 1  # it is about the block after
+    assert report.timestamp == start + shift + 1  # the report is about the next block
     assert bool(report.verdict("window_now").ok) == (start < report.timestamp < start + 20)
     order = await merchant.wait("order-1", State.PAID, MAX_WAIT)
     (sent,) = await merchant.submissions("order-1")

@@ -203,7 +203,7 @@ def test_the_audit_trail_cannot_be_rewritten(tmp_path: Path) -> None:
         store.add(Order(id=name, authorization=made))
     for older in (False, True):
         with closing(sqlite3.connect(path)) as database:
-            if older:  # a store of a version without these triggers gets them when it is opened
+            if older:  # opening a store of an older version creates the triggers
                 database.execute("DROP TRIGGER audit_is_not_replaced")
                 database.execute("DROP TRIGGER audit_is_numbered_upwards")
                 open_store(f"sqlite:///{path}").close()
@@ -296,7 +296,7 @@ def test_no_password_of_an_invalid_address_is_in_an_error(make: Any, url: str) -
 
 @pytest.mark.parametrize("of", ["node", "facilitator", "verify"])
 async def test_no_password_of_an_address_is_in_an_error_of_a_request(of: str) -> None:
-    address = "http://u:5ecr3t@127.0.0.1:1/5ecr3t?key=5ecr3t"  # where nothing listens
+    address = "http://u:5ecr3t@127.0.0.1:1/5ecr3t?key=5ecr3t"  # no server listens here
     offer = Requirements(
         scheme="exact", chain_id=84_532, asset="0x" + "11" * 20, pay_to="0x" + "22" * 20, amount=1,
         extra={"name": "USDC", "version": "2"},
@@ -397,7 +397,7 @@ def test_a_webhook_secret_of_another_shop_is_refused(tmp_path: Path) -> None:
     assert vault.open(kept.sealed, kept.seal_context).startswith(b"whsec_")
     with pytest.raises(VaultError, match="another context"):
         vault.open(swapped.sealed, swapped.seal_context)
-    # a secret of an older version is bound to its id alone
+    # a secret of an older version is bound only to its id
     older = vault.seal(b"whsec_old", "endpoint/hook")
     assert vault.open(older, kept.seal_context) == b"whsec_old"
     # keys are rotated for both forms

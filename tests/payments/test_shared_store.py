@@ -14,7 +14,7 @@ STORES = BOTH
 async def drafted(market: Market, order_id: str, **changes: str) -> tuple[Merchant, Order]:
     """Drafts an order of another shop in the same store."""
     merchant = market.merchant()
-    # a draft needs no node, and the market's node is not that of another chain
+    # a draft needs no node, and the market's node is on another chain
     node, merchant.node = merchant.node, NodeClient("http://127.0.0.1:1")
     order = await merchant.draft(order_id, market.payer.address, VALUE)
     await merchant.node.close()

@@ -36,7 +36,7 @@ class FakeService:
     def __init__(self, key: bytes, delay: float = 0.0) -> None:
         self._key = ec.derive_private_key(int.from_bytes(key, "big"), ec.SECP256K1())
         self.delay, self.failing, self.asked = delay, 0, 0
-        self.signing, self.most = 0, 0  # at the same time: now, and ever
+        self.signing, self.most = 0, 0  # concurrent calls: now, and at most
         self.raises: type[Exception] = ConnectionError
 
     async def public_key(self) -> bytes:

@@ -9,7 +9,7 @@ from fastevm.payments.contracts.placing import place_token, write_slot
 
 from .market import Market
 
-# As published by others, read from the contracts.
+# Published values, read from the contracts.
 SEPARATORS = {
     (8453, "USDC"): "02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f",
     (84532, "USDC"): "71f17a3b2ff373b803d70a5a07c046c1a2bc8e89c09ef722fcb047abe94c9818",
@@ -83,5 +83,5 @@ async def test_a_token_whose_name_is_not_the_tables_is_refused(still: Market) ->
     assert (await Token.of(client, PLACE)).domain.name == "USD Coin"  # unknown on this chain
     await write_slot(client, PLACE, 4, int.from_bytes(b"Dollar".ljust(32, b"\0")) | 12)
     still.mine()
-    # the name is read again with the separator that is made of it
+    # the name is read again, with the domain separator that contains it
     assert (await Token.of(client, PLACE)).domain.name == "Dollar"

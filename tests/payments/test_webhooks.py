@@ -227,7 +227,7 @@ async def test_an_endpoint_that_is_gone_is_disabled_and_a_replay_brings_everythi
     assert {delivery.state for delivery in store.deliveries("shop")} == {DeliveryState.WAITING}
     assert store.backlog() == (0, 0.0), "what waits for a disabled endpoint is no backlog"
     assert await sender.once() == 0
-    await paid(still, merchant, "order-2")  # not kept for it: a replay brings it
+    await paid(still, merchant, "order-2")  # not stored for this endpoint, but a replay sends it
     store.change_endpoint("shop", disabled=False)
     await emptied(sender)
     assert receiver.types("order-1") == LIFE

@@ -28,7 +28,7 @@ OTHERS = (
 WANTED = {
     # A slow sender is cut after two seconds; sending everything would take four.
     ("tests/unit/rpc/transport/test_slow_clients.py", "timeout", 2.5),
-    # The payment never comes.
+    # The payment never arrives.
     ("tests/payments/test_secrets.py", "wait", 2),
     # A handler that runs longer than its hold.
     ("tests/payments/x402/test_redelivery.py", "end", 3),

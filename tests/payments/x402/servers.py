@@ -195,7 +195,7 @@ SERVERS: Final[dict[str, Callable[[Shop, Paywall], Any]]] = {
 }
 
 
-# Not the loop's own threads, which servers of the same test need.
+# A separate pool, because servers of the test need the loop's threads.
 THREADS: Final = ThreadPoolExecutor(64, "clients")
 
 

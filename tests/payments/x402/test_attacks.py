@@ -267,7 +267,7 @@ async def test_a_paid_body_arrives_as_it_was_sent(server: str, form: str, size: 
     else:
         request = post({"Content-Length": str(size)}, body)
     status, shop, till = await sent(server, request)
-    if server == "wsgiref" and form == "chunked":  # it decodes no chunks
+    if server == "wsgiref" and form == "chunked":  # wsgiref decodes no chunks
         assert (status, shop.bodies, till.nonces) == (411, [], [])
     else:
         assert status == 200 and shop.bodies == [body] and len(till.nonces) == 1
@@ -315,7 +315,7 @@ async def test_a_compressed_body_arrives_or_is_refused(server: str, encoding: st
     body = bytes(range(256)) * 4096
     packed = compressed(encoding, body)
     status, shop, till = await sent(server, encoded(encoding, packed))
-    if server == "aiohttp":  # it decompresses, and does not notice a truncated body
+    if server == "aiohttp":  # aiohttp decompresses, and does not notice a truncated body
         assert (status, shop.bodies, till.nonces) == (415, [], [])
     else:  # the application decompresses it
         assert status == 200 and shop.bodies == [packed] and len(till.nonces) == 1

@@ -147,7 +147,7 @@ async def test_a_facilitator_with_other_settings_answers_for_a_payment_that_was_
     assert (await facilitator.verify(payment, offer)).reason in SPENT
     settled = await facilitator.settle(payment, offer, "mine")
     stranger = await facilitator.settle(payment, offer, "theirs")
-    if change == "chain":  # it has no node to ask for the result
+    if change == "chain":  # there is no node to ask for the result
         assert settled.reason in SPENT and "settings have changed" in settled.message
     else:
         assert settled.success and settled.transaction

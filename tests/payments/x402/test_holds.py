@@ -61,7 +61,7 @@ async def test_a_hold_is_captured_refunded_and_voided_over_http(town: Street) ->
         part = {"amount": str(ROOM * 4 // 10), "key": "night 1"}
         status, first = await post(session, f"{hold_url}/capture", **part)
         assert status == 200 and first["state"] in ("seen", "final"), first
-        # the same again is the same; more than is left is refused
+        # repeating a capture changes nothing; more than the rest is rejected
         _, again = await post(session, f"{hold_url}/capture", **part)
         assert again["transaction"] == first["transaction"]
         status, body = await post(session, f"{hold_url}/capture", amount="1", key="night 1")
@@ -81,7 +81,7 @@ async def test_a_hold_is_captured_refunded_and_voided_over_http(town: Street) ->
             str(ROOM * 7 // 10),
         )
         assert {movement["kind"] for movement in body["movements"]} == {"part"}
-        # refunds come out of the operator's own tokens
+        # the operator pays refunds from its own tokens
         refund = {"amount": str(ROOM // 10), "key": "breakfast"}
         status, body = await post(session, f"{hold_url}/refund", **refund)
         assert status == 409, body

@@ -340,7 +340,7 @@ def failed(status: int = 200, **members: Any) -> web.Response:
 
 
 SENT = "0x" + "ab" * 32
-# What a facilitator says, and whether the payer may sign again.
+# A facilitator's answer, and whether the payer may sign again.
 FAILURES: dict[str, tuple[dict[str, Any], int, bool]] = {
     "balance": ({"errorReason": "insufficient_funds"}, 200, True),
     "signature": ({"errorReason": "invalid_exact_evm_payload_signature"}, 200, True),
@@ -415,7 +415,7 @@ async def test_a_refusal_after_an_unclear_settlement_is_no_402(
             request = Request("GET", "/weather", "http://shop.example/weather", headers)
             answers += [web.Response(status=502), failure(), last]
             for expected in (503, 503, status):
-                # each time another process of the server
+                # every request goes to another process of the server
                 grants = FileGrants(tmp_path / "grants.db")
                 remote = RemoteFacilitator(served.url)
                 wall = Paywall(remote, {"GET /weather": Sale([offer])}, grants=grants)

@@ -131,7 +131,7 @@ async def on_flask(shop: Shop, wall: Paywall) -> AsyncIterator[str]:
     app.add_url_rule("/weather", "weather", weather)
     app.add_url_rule("/free", "free", weather)
     loop = LoopThread()
-    # the engine of these tests lives on this loop; a program's own lives on the thread's
+    # the engine of these tests uses this loop; a program's engine uses the thread's loop
     here = asyncio.get_running_loop()
     wall.engine = Elsewhere(wall.engine, here)
     app.wsgi_app = WsgiPaymentMiddleware(app.wsgi_app, wall, loop)  # type: ignore
@@ -193,7 +193,7 @@ async def test_an_answer_is_sold_once(town: Street, adapter: str, upfront: bool)
             assert head.status == 402
         async with session.get(url + "//weather") as twisted:
             assert twisted.status in (402, 404)
-    assert shop.calls == 2  # the free one and the paid one
+    assert shop.calls == 2  # the free call and the paid call
     assert await town.balance(town.shop.address) == before + PRICE
 
 
@@ -294,7 +294,7 @@ async def test_a_server_that_restarts_gives_what_was_paid_for(town: Street, tmp_
         port = url.rsplit(":", 1)[1]
         wall = wall_of(facilitator, town, grants=FileGrants(file))
         async with on_aiohttp(shop, wall) as url:
-            # the same address as before: the request is the same
+            # an unchanged address, so the request is the same
             headers["Host"] = f"127.0.0.1:{port}"
             async with session.get(url + "/weather", headers=headers) as answer:
                 assert answer.status == 200

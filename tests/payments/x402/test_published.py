@@ -90,7 +90,7 @@ async def test_a_reverted_payment_is_not_final_while_its_signature_is_valid(town
             return await facilitator.settle(payment, offer, "mine")
 
         await reverted(town, settle)
-        scheme.blind = False  # the simulation sees that there is no money: still not final
+        scheme.blind = False  # the simulation finds no money, but the answer is still not final
         for _ in range(3):
             answer = await settle()
             assert answer.pending and "final" not in answer.show(2), answer
@@ -251,7 +251,7 @@ async def test_a_payment_that_somebody_else_submitted_counts_for_the_first_reque
         forged = read_payment(offer, {**payment.payload, "signature": "0x" + "11" * 65})
         used = "invalid_exact_evm_nonce_already_used"
         assert (await facilitator.settle(forged, offer, "theirs")).reason == used
-        # without its verification, anybody could present what he read on the chain
+        # without verification, anybody could present data read from the chain
         assert (await facilitator.settle(unseen, offer, "theirs")).reason == used
         answer = await facilitator.settle(payment, offer, "mine")
         assert answer.success, answer
@@ -318,7 +318,7 @@ async def test_a_transfer_does_not_pay_an_order_and_a_sale(town: Street, kind: K
             await facilitator.verify(payment, offer), await facilitator.settle(payment, offer)
         ):  # fmt: skip
             assert answer.reason == "invalid_payload"
-        # nor the other way round
+        # nor the reverse
         sold = town.payment(offer)
         assert (await facilitator.settle(sold, offer)).success
         terms = claim_of(settler, sold, offer)[0].authorization.terms

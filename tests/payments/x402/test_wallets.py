@@ -66,7 +66,7 @@ async def test_a_wallet_that_is_not_there_yet_is_made_on_the_way(town: Street) -
     answer = await settle(town, message, offer, factories=(factory(),))
     assert answer.success, answer
     assert await town.balance(town.shop.address) == before + PRICE
-    # now it is there, and the wrapper is only taken off
+    # the wallet is deployed now, so the wrapper is only removed
     message, inner = payload(town, offer, wallet, owner.key)
     message["signature"] = "0x" + wrap(factory(), call, inner).hex()
     assert (await settle(town, message, offer)).success

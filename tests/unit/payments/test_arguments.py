@@ -188,7 +188,7 @@ PUBLIC = {
     for name in module.__all__
     if is_checked(getattr(module, name))
 }
-# Methods that need what this test has not: a session of aiohttp, a coroutine, a running server.
+# Methods that need an aiohttp session, a coroutine or a running server, which this test lacks.
 LEFT_OUT = {
     ("AwsKey", "sign_digest"),
     ("GoogleKey", "sign_digest"),

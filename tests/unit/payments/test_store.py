@@ -355,7 +355,7 @@ def test_spendings_wait_until_they_are_applied_and_again_when_they_change(
     (gone,) = store.unapplied(CHAIN)
     assert gone.removed
     store.take(CHAIN, [item])
-    store.mark_applied(CHAIN, [gone])  # what was applied is not what is there now
+    store.mark_applied(CHAIN, [gone])  # the applied log is not the current log
     assert store.unapplied(CHAIN) == [item]
     assert store.spendings(CHAIN, SEPOLIA.token, PAYER, NONCE) == [item]
 

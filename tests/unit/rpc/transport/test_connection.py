@@ -87,7 +87,7 @@ async def test_a_usual_request_is_answered_on_the_fast_path(server: Server, clie
     assert on_fast_path(server) == 1
 
 
-NODE_FETCH = (  # what Node.js 20 sends, and so viem
+NODE_FETCH = (  # the request of Node.js 20, and so of viem
     "connection: keep-alive", "accept: */*", "accept-language: *", "sec-fetch-mode: cors",
     "user-agent: node", "accept-encoding: gzip, deflate",
 )  # fmt: skip
