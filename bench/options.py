@@ -1,4 +1,6 @@
-"""The options of ``fastevm bench``, in a module of their own so that ``--help`` imports little."""
+"""Defines the options of ``fastevm bench``, in a separate module so that ``--help`` imports
+little.
+"""
 
 from __future__ import annotations
 

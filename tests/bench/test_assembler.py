@@ -1,4 +1,4 @@
-"""Tests of the benchmarks' assembler and of the programs that it assembles."""
+"""Tests the benchmarks' assembler and the programs that it assembles."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of the benchmark of blocks on several threads."""
+"""Tests the benchmark of blocks on several threads."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of the benchmark of real blocks: its table and its exit codes."""
+"""Tests the benchmark of real blocks: its table and its exit codes."""
 
 import json
 from pathlib import Path

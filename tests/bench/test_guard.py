@@ -1,4 +1,4 @@
-"""Tests of the comparison of instruction counts with a baseline."""
+"""Tests the comparison of instruction counts with a baseline."""
 
 import pytest
 

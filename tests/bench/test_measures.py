@@ -1,4 +1,4 @@
-"""Tests of the measurements that are not cases of a file, with small sizes."""
+"""Tests the measurements that are not cases of a file, with small sizes."""
 
 import pytest
 

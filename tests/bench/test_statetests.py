@@ -1,4 +1,4 @@
-"""Tests of the comparison of state-test runners: samples, counts and omitted tests."""
+"""Tests the comparison of state-test runners: samples, counts and omitted tests."""
 
 import random
 from types import SimpleNamespace

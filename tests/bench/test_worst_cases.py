@@ -1,4 +1,4 @@
-"""Tests of the cases made from slow blocks: their checks and their files."""
+"""Tests the cases made from slow blocks: their checks and their files."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests of viem and cast on a forked node."""
+"""Tests viem and cast on a forked node."""
 
 import json
 import shutil

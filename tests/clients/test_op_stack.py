@@ -1,4 +1,4 @@
-"""Tests of viem's OP-stack actions and of cast on an OP-stack development chain."""
+"""Tests viem's OP-stack actions, and cast on an OP-stack development chain."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Tests of reverse proxies: calls, WebSockets, client addresses, limits, hidden metrics."""
+"""Tests reverse proxies: calls, WebSockets, client addresses, limits, hidden metrics."""
 
 import shutil
 import socket

@@ -1,4 +1,4 @@
-"""Tests of the tools: programs reach every opcode, differences are found, cases are minimised."""
+"""Tests the tools: programs reach every opcode, differences are found, cases are minimised."""
 
 import copy
 import json

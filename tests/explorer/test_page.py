@@ -1,4 +1,4 @@
-"""Tests of the explorer in a browser: page contents and user actions."""
+"""Tests the explorer in a browser: page contents and user actions."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Tests of data directories with contradictory files, another block time, or malicious links."""
+"""Tests data directories with contradictory files, another block time, or malicious links."""
 
 import json
 import os

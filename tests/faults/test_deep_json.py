@@ -1,4 +1,4 @@
-"""Tests of deeply nested foreign JSON while a package has raised the recursion limit."""
+"""Tests deeply nested foreign JSON while a package has raised the recursion limit."""
 
 import gzip
 import subprocess

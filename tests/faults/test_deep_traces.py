@@ -1,4 +1,4 @@
-"""Tests of traces as deep as the EVM allows, and of too long traces."""
+"""Tests traces as deep as the EVM allows, and traces that are too long."""
 
 from typing import Any
 

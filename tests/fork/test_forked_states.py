@@ -1,4 +1,4 @@
-"""Tests of the options of pytest and of the conformance runner that fork every state."""
+"""Tests the options of pytest and of the conformance runner that fork every state."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Tests of the pending block of a development node on a fork."""
+"""Tests the pending block of a development node on a fork."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Tests of the fault-injecting proxy that other tests use."""
+"""Tests the fault-injecting proxy that other tests use."""
 
 import time
 from collections.abc import Iterator

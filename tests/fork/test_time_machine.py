@@ -1,4 +1,4 @@
-"""Tests of EVM.fork, of the state before a transaction, and of replays, on running nodes."""
+"""Tests EVM.fork, the state before a transaction, and replays, on running nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of anvil's reads that the execution API lacks, with anvil's members and values."""
+"""Tests anvil's reads that the execution API lacks, with anvil's members and values."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests of trace_replay* and trace_call*: frames and state differences as in anvil."""
+"""Tests trace_replay* and trace_call*: frames and state differences as in anvil."""
 
 from collections.abc import Iterator
 from itertools import pairwise

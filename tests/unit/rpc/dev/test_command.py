@@ -1,4 +1,4 @@
-"""Tests of the effects of ``fastevm dev``'s options on a node."""
+"""Tests the effects of ``fastevm dev``'s options on a node."""
 
 import argparse
 import json
