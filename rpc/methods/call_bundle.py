@@ -37,6 +37,7 @@ Json = dict[str, Any]
 
 OUTCOMES: Final = TraceRequest(make=lambda *given: tracing.OutcomeTracer(*given, states=True))
 SPACING: Final = 12  # seconds after the state's block, if no timestamp is given
+LATEST_TIME: Final = 2**64 - 1  # a timestamp is a uint64
 
 
 class Bundle(Struct, frozen=True):
@@ -92,7 +93,8 @@ def call_bundle(context: Context, bundle: Bundle) -> Json:
     view = context.view(bundle.state)
     overrides = bundle.overrides
     if overrides.time is None:
-        overrides = replace(overrides, time=view.block.header.timestamp + SPACING)
+        time = min(view.block.header.timestamp + SPACING, LATEST_TIME)
+        overrides = replace(overrides, time=time)
     calls = [tracing.TracedCall(raw, OUTCOMES, overrides) for raw in bundle.transactions]
     try:
         found = tracing.trace_calls(

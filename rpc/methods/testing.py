@@ -14,6 +14,7 @@ from fastevm.rpc.dispatch.params import DATA, HASH
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
+from fastevm.rpc.methods.development import attempt
 from fastevm.rpc_types.blocks import withdrawal_json
 from fastevm.rpc_types.overrides import decode_withdrawal
 from fastevm.rpc_types.quantity import (
@@ -109,9 +110,11 @@ def commit_block(
 ) -> str:
     """Build a block on the head as testing_buildBlockV1 does, and import it. Returns its hash.
 
-    If the block cannot be built, the chain does not change.
+    The chain does not change if the block cannot be built or the timestamp is above MAX_TIMESTAMP,
+    after which no block would have a timestamp.
     """
     node = context.node
+    attempt(node.producer.clock.check, attributes.timestamp)
     with node.producer.lock:
         block, _ = assembled(context, node.chain.head, attributes, transactions, extra_data)
         node.add_block(block)

@@ -172,8 +172,19 @@ def fault_of(answer: bytes, call_id: int, body: bytes) -> str | None:
     return None
 
 
+class LoggedErrors(logging.Handler):
+    """Adds errors that the nodes log to the faults: not every failure reaches a client."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__(logging.ERROR)
+        self.faults = faults
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.faults.append(f"logged: {record.getMessage()}"[:SHOWN])
+
+
 class Fuzzer:
-    """A run of the fuzzer. ``faults``: requests with wrong answers."""
+    """A run of the fuzzer. ``faults``: requests with wrong answers, and logged errors."""
 
     def __init__(self, seed: int, last: Path) -> None:
         self.rng = random.Random(seed)
@@ -227,7 +238,7 @@ class Fuzzer:
 
 
 def main() -> int:
-    """Runs the fuzzer and prints a report. Returns 1 if an answer was wrong."""
+    """Runs the fuzzer and prints a report. Returns 1 if there was a fault."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.faults.request_fuzzer", description=__doc__
     )
@@ -240,6 +251,7 @@ def main() -> int:
     faulthandler.enable()
     logging.basicConfig(level=logging.ERROR)
     fuzzer = Fuzzer(options.seed, options.last)
+    logging.getLogger().addHandler(LoggedErrors(fuzzer.faults))
     started = time.monotonic()
     done = asyncio.run(fuzzer.run(options.messages, started + options.seconds))
     if options.counts:

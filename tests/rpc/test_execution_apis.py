@@ -78,6 +78,8 @@ def test_a_block_that_cannot_be_built_changes_nothing(client: JsonRpcClient) -> 
     late = wanted | {"timestamp": before["timestamp"]}
     assert ask(client, "testing_commitBlockV1", late, [])["error"]["code"] == -32000
     assert ask(client, "testing_commitBlockV1", {}, [])["error"]["code"] == -32602
+    last = wanted | {"timestamp": hex(2**64 - 1)}  # no block could follow
+    assert ask(client, "testing_commitBlockV1", last, [])["error"]["code"] == -32602
     assert result(client, "eth_getBlockByNumber", "latest", False) == before
 
 

@@ -58,7 +58,7 @@ class BlockClock:
         if self._next is not None:
             wanted = self._next
         elif self.interval is not None:
-            wanted = last + self.interval
+            wanted = min(last + self.interval, MAX_TIMESTAMP)  # an interval adds up
         else:
             wanted = system_time + self.offset
         if wanted < last:

@@ -74,6 +74,13 @@ def test_a_time_beyond_the_limit_is_refused(node: Node, change: str) -> None:
         getattr(node.development.time, change)((MAX_TIMESTAMP + 1) * 1_000)
 
 
+def test_a_long_interval_stops_at_the_limit_and_blocks_go_on(node: Node) -> None:
+    node.development.time.set_interval(MAX_TIMESTAMP)
+    sealed = [block.header.timestamp for block in node.development.mine(6)]
+    assert sealed == sorted(sealed)
+    assert sealed[-1] <= MAX_TIMESTAMP + len(sealed)
+
+
 def test_after_going_back_time_goes_on_from_the_block(node: Node) -> None:
     number = node.development.snapshot()
     before = node.chain.head.header.timestamp
