@@ -45,7 +45,7 @@ BYTES_NAMES = {
 
 @cache
 def recorded() -> Fields:
-    with gzip.open(FOLDER / "op-sepolia-holocene-blocks.json.gz") as file:
+    with gzip.open((FOLDER / "op-sepolia-holocene-blocks.json.gz").required) as file:
         found: Fields = json.load(file)
     return found
 
