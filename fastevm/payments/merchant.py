@@ -1089,6 +1089,8 @@ class Merchant(AsyncClosing):
         known = await to_thread(self.store.movement, movement.key)
         if known is not None and known.terms != movement.terms:
             raise OtherTerms(known, movement, self.money)
+        if once and known is not None and known.state is not MovementState.FAILED:
+            raise AlreadyRefunded(known, self.money)
         if known is None or known.state is MovementState.FAILED:
             check(await self._others(movement))  # before any request
             data = transfer_data(movement.recipient, movement.amount)

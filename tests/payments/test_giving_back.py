@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -92,6 +93,22 @@ async def test_processes_that_refund_at_once_refund_once(still: Market) -> None:
     (movement,) = await many[0].movements("order-1")
     assert movement.state is MovementState.FINAL
     assert len(many[0].store.submissions(movement=movement.key)) == 1
+
+
+async def test_a_refund_of_another_process_just_before_is_reported(
+    still: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merchant = await paid(still)
+    looked = merchant._refund
+
+    async def slow(*terms: Any) -> Movement:
+        movement = await looked(*terms)
+        await asked(still.merchant())
+        return movement
+
+    monkeypatch.setattr(merchant, "_refund", slow)
+    with pytest.raises(AlreadyRefunded):
+        await asked(merchant)
 
 
 async def test_without_an_id_an_order_is_refunded_once(still: Market) -> None:
