@@ -215,7 +215,7 @@ An EVM over a state in memory.
     cdef int begin(self, int64_t gas) except -1:
         """Reserves the machine for this thread and attaches the world to the state.
 
-        The caller must always call ``end``. Until then, nothing replaces the state.
+        The caller must call ``end``, unless this raises. Until then, nothing replaces the state.
         """
         cdef Reader reader
         memset(&reader, 0, sizeof(reader))
@@ -240,7 +240,11 @@ An EVM over a state in memory.
         self.machine.transaction = &self.transaction
         if self.watch is not None:
             self.active = self.watch
-            self.active.begin(self.machine)
+            try:
+                self.active.begin(self.machine)
+            except BaseException:
+                self.end()
+                raise
         return 0
 
     cdef int end(self) except -1:

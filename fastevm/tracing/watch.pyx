@@ -1,5 +1,7 @@
 """Lets observers read the records of executions on an ``EVM``."""
 
+from cpython.pythread cimport PyThread_get_thread_ident
+
 from fastevm.evm.machine cimport EVM
 from fastevm.evm.hook_calls cimport Watch
 from fastevm.core.interpreter.machine cimport Machine
@@ -11,6 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fastevm.errors import ResourceLimitError
 from fastevm.tracing.observer import observer_of
 from fastevm.tracing.values import TRACE_BYTES_LIMIT
+
+
+IN_USE = "this EVM is running code; give each thread an EVM of its own"
 
 
 cdef object observer_fault(Observer observer):
@@ -61,22 +66,43 @@ cdef class ObserverWatch(Watch):
         return 0
 
 
+cdef class CallWatch(ObserverWatch):
+    """Observes the executions of one call of `watched`.
+
+    Another thread must not run the machine in between: its execution would write to the records
+    that this call reads.
+    """
+
+    def __init__(self, make: Callable[[], Observer]) -> None:
+        ObserverWatch.__init__(self, make)
+        self.thread = PyThread_get_thread_ident()
+
+    cdef int begin(self, Machine* m) except -1:
+        if PyThread_get_thread_ident() != self.thread:
+            raise RuntimeError(IN_USE)
+        return ObserverWatch.begin(self, m)
+
+
 def watched(
     EVM evm not None, make: Callable[[], Observer], run: Callable[..., object],
     args: Sequence[object], options: Mapping[str, object],
 ) -> object:
     """Returns ``run(*args, **options)``, an execution of ``evm`` that ``make()`` and hooks observe.
+
+    Raises RuntimeError if another call observes the machine.
     """
     cdef EVM machine = evm
     cdef Watch usual
     cdef Watch watch
     machine.check_idle()
     usual = machine.watch
+    if isinstance(usual, CallWatch):
+        raise RuntimeError(IN_USE)
     if isinstance(usual, ObserverWatch):
         hooks = (<ObserverWatch>usual).make
-        watch = ObserverWatch(lambda: observer_of([hooks(), make()]))
+        watch = CallWatch(lambda: observer_of([hooks(), make()]))
     else:
-        watch = ObserverWatch(make)
+        watch = CallWatch(make)
     machine.watch = watch
     try:
         return run(*args, **options)

@@ -2,13 +2,16 @@
 
 import json
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from fastevm import EVM
 from fastevm.core.simulation.values import CallRequest
 from fastevm.tracing import TraceRequest, TracingError, trace_call
+from fastevm.tracing.call_tree import CallTree
 from fastevm.tracing.evm_traces import NAMES, OWN, STEPS
+from fastevm.tracing.watch import watched
 
 OUTER, INNER, SENDER = "0x" + "aa" * 20, "0x" + "bb" * 20, "0x" + "11" * 20
 # Stores 1 in slot 0, sends 1 wei to INNER, which loads its slot 2.
@@ -159,3 +162,18 @@ def test_transient_storage_stays_as_it_was() -> None:
     evm.transient_storage = {}
     evm.call(OUTER, trace="diff")
     assert evm.transient_storage == {}
+
+
+def test_only_one_call_observes_a_machine_and_only_on_its_thread() -> None:
+    evm = machine()
+    fails = pytest.raises(RuntimeError, match="running code")
+
+    def elsewhere() -> None:
+        with ThreadPoolExecutor(1) as pool, fails:
+            pool.submit(evm.call, INNER).result()
+        with fails:
+            evm.call(INNER, trace="4byteTracer")
+        evm.call(INNER)
+
+    watched(evm, CallTree, elsewhere, (), {})
+    assert evm.call(INNER, trace="4byteTracer").trace == {}
