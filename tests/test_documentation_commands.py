@@ -44,6 +44,7 @@ NOT_HERE = {
     "fastevm debug": "needs a transaction; tests/unit/cli/test_debug.py",
     "fastevm import --chain": "needs a file of a real chain; tests/unit/chain/test_block_files.py",
     "fastevm node --chain": "needs the node and the feed of a real chain",
+    "fastevm pay webhooks --test": "needs an endpoint; tests/payments/test_command.py",
     "fastevm replay": "needs the file of a failure; tests/unit/integrations/test_hypothesis.py",
     "fastevm stateless verify": "needs a node of mainnet; tests/unit/chain/stateless",
 }
