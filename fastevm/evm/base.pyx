@@ -34,6 +34,7 @@ from fastevm.core.spec.schedule import schedule_for
 ANCESTOR_LIMIT = 256
 # Imported when the first hook is set.
 HOOKS = "fastevm.tracing.hook_observer"
+IN_USE = "this EVM is running code; give each thread an EVM of its own"
 ENVIRONMENT = (*BlockEnvironment.__struct_fields__, "block_hashes")
 
 cdef frozenset NOTHING_SKIPPED = frozenset()
@@ -66,7 +67,7 @@ cdef class EvmBase:
         """Raises RuntimeError while code is executing, because nothing may change meanwhile."""
         if self.running:
             self.check_readable()
-            raise RuntimeError("this EVM is running code; give each thread an EVM of its own")
+            raise RuntimeError(IN_USE)
         return 0
 
     cdef int check_readable(self) except -1:

@@ -11,11 +11,9 @@ from fastevm.tracing.observer cimport Observer
 from collections.abc import Callable, Mapping, Sequence
 
 from fastevm.errors import ResourceLimitError
+from fastevm.evm.base import IN_USE
 from fastevm.tracing.observer import observer_of
 from fastevm.tracing.values import TRACE_BYTES_LIMIT
-
-
-IN_USE = "this EVM is running code; give each thread an EVM of its own"
 
 
 cdef object observer_fault(Observer observer):
