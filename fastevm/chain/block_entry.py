@@ -22,8 +22,8 @@ from fastevm.errors import InvalidBlock
 class BlockEntry(Struct):
     """A block in memory.
 
-    ``result`` is None if the block's state has been dropped. ``position`` is the byte offset of the
-    block's record in the journal.
+    ``result`` is None if the block's state is no longer in memory. ``position`` is the byte offset
+    of the block's record in the journal.
     """
 
     block: Block
@@ -106,7 +106,7 @@ def check_seals(block: Block, schedule: ForkSchedule) -> None:
 def restored_entry(config: ChainConfig, old: ArchivedBlock, layer: Layer | None) -> BlockEntry:
     """Returns the entry of a block read from the archive.
 
-    ``layer``: its state, or None if it has been dropped.
+    ``layer``: the state after the block, or None if the state is no longer kept.
     """
     header, terminal = old.block.header, config.activations.terminal_total_difficulty
     after_merge: bool | None = old.is_merged or None

@@ -14,7 +14,7 @@ LIMIT = "block_seconds"
 
 
 class _BlockRun:
-    """Cancels the builders of one block when the deadline of their thread stops them."""
+    """Cancels the builders of one block when the deadline of the executing thread expires."""
 
     def __init__(self) -> None:
         self.builder: BlockBuilder | None = None

@@ -70,12 +70,17 @@ class Chain:
     ) -> None:
         """Starts a chain whose first block is ``genesis``; ``layer`` is the state after that block.
 
-        ``genesis`` may be any block of a chain. ``total_difficulty`` is then the sum of the
-        difficulties up to and including that block. Raises ValueError if the state root of the
-        header and that of the layer differ. ``check_seals``: verify the proof of work (ethash) of
-        blocks before the merge and of ommers; otherwise only their difficulty. Generating the cache
-        of an epoch takes one to two seconds. ``partial``: states are partly known (a fork), so
-        their roots are not compared with headers.
+        ``genesis`` may be any block of a chain. Raises ValueError if the state root of its header
+        is not the root of ``layer``.
+
+        ``total_difficulty``: the sum of the difficulties up to and including ``genesis``.
+
+        ``check_seals``: whether to verify the proof of work (ethash) of blocks before the merge and
+        of ommers. If not, only their difficulty is verified. Generating the cache of an epoch takes
+        one to two seconds.
+
+        ``partial``: the states are only partly known, as on a fork. Their roots are then not
+        compared with headers.
         """
         self.limits = limits or ChainLimits()
         self.check_seals = check_seals
@@ -158,8 +163,8 @@ class Chain:
     def layer_of(self, block_hash: bytes) -> Layer:
         """Returns the state after a block of any branch.
 
-        Raises :class:`UnknownBlockError`, or :class:`StateUnavailableError` if the state has been
-        dropped.
+        Raises :class:`UnknownBlockError`, or :class:`StateUnavailableError` if the state is no
+        longer kept.
         """
         layer = self._archived_layers.get(block_hash)
         return self._result(block_hash).layer if layer is None else layer
@@ -172,7 +177,7 @@ class Chain:
         )
 
     def oldest_state(self) -> int:
-        """Returns the number of the oldest block from which on all canonical states are kept."""
+        """Returns the lowest number n such that the canonical states from block n on are kept."""
         low, high = self._first, self.head.number
         while low < high:
             middle = (low + high) // 2
@@ -252,8 +257,8 @@ class Chain:
         actual value, and leaves the chain unchanged. A known block is not executed again. The block
         becomes the head if the fork choice prefers it. ``is_own``: this node built the block. Such
         a block is executed even if it is known, because the node may build an equal block after a
-        revert. On a fork of another chain, only the results of such a block are compared, because a
-        developer may have set its gas limit, base fee and timestamp. Raises
+        revert. On a fork of another chain, such a block is not checked before its execution,
+        because a developer may have set its gas limit, base fee and timestamp. Raises
         :class:`ResourceLimitError` if the thread's deadline stops the execution.
         """
         if not isinstance(block, Block):
@@ -347,7 +352,7 @@ class Chain:
     def set_head(self, block_hash: bytes, layer: Layer | None = None) -> HeadChange:
         """Makes a known block the head, whatever the fork choice prefers.
 
-        ``layer``: the state after that block, if the chain has dropped the state and the caller
+        ``layer``: the state after that block, if the chain no longer keeps the state and the caller
         still has it. Raises the errors of `layer_of`.
         """
         if layer is not None and not self.has_state(block_hash):
@@ -373,8 +378,8 @@ class Chain:
         self.amendments += 1
 
     def replace_state(self, block_hash: bytes, layer: Layer) -> None:
-        """Replaces the state after a block, because the block was executed with wrong fetched
-        values.
+        """Replaces the state after a block, because the block's execution used wrong values that
+        the node had fetched.
         """
         self._put_state(block_hash, layer)
         self.amendments += 1
@@ -636,7 +641,7 @@ class Chain:
             self._states.drop_oldest()
 
     def _drop_blocks(self, archive: Archive) -> None:
-        """Moves the oldest blocks from memory to the archive. Readers find them at any time."""
+        """Moves the oldest blocks to the archive. A reader finds each block at any time."""
         try:
             while self._blocks.is_over:
                 number = self.head.number + 1 - len(self._blocks)

@@ -25,11 +25,13 @@ MS_PER_SECOND = 1_000
 class ChainConfig(Struct, frozen=True, kw_only=True):
     """The constants of a chain.
 
-    ``deposit_contract``: the address whose logs are deposits (EIP-6110). ``block_time_ms``:
-    milliseconds between the blocks that this node builds. ``slice_interval_ms``: milliseconds
-    between pre-confirmed slices. ``fixed_block_time``: every timestamp is the parent's plus the
-    block time; blocks of a feed are checked for this, too. ``shares_seconds``: a block may have the
-    timestamp of its parent. ``parameters``: the values set by `with_parameters`.
+    - ``deposit_contract``: the address whose logs are deposits (EIP-6110)
+    - ``block_time_ms``: milliseconds between the blocks that this node builds
+    - ``slice_interval_ms``: milliseconds between pre-confirmed slices
+    - ``fixed_block_time``: every timestamp is the parent's plus the block time; blocks of a feed
+      are checked for this rule, too
+    - ``shares_seconds``: a block may have the timestamp of its parent
+    - ``parameters``: the values set by `with_parameters`
     """
 
     chain_id: int

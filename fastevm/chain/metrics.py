@@ -5,7 +5,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 
 LATENESS_BOUNDS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 1000.0)
-QUANTILE_WINDOW = 1_000  # newest values from which quantiles are taken
+QUANTILE_WINDOW = 1_000  # number of newest values from which quantiles are computed
 
 FAULTS = 'faults_total{{kind="{}"}}'  # counter of injected faults
 
@@ -31,8 +31,9 @@ class Histogram:
         self.newest.append(value)
 
     def quantile(self, share: float) -> float:
-        """Returns the quantile ``share`` (0 to 1) of the newest 1,000 values, or 0 without
-        values.
+        """Returns the quantile ``share`` (0 to 1) of the newest 1,000 values.
+
+        Returns 0 if there are no values.
         """
         ordered = sorted(self.newest)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0

@@ -1,4 +1,4 @@
-"""The pre-confirmed block. The producer publishes it with every slice; ``pending`` reads it."""
+"""The pre-confirmed block: published with every slice, read by requests for ``pending``."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ class PendingBlock(Struct, frozen=True, kw_only=True):
     """The block under construction as of one slice. Immutable.
 
     ``header`` has the gas used, receipts root and bloom of the transactions so far. Its state root
-    is zero, so the hash is provisional. ``slice_index`` counts from 0 in each block. All slices of
-    a block have the same ``payload_id`` (8 bytes). ``first_new``: index of the slice's first
-    transaction. ``published``: monotonic time in seconds. ``previous``: on a follower, the
-    preceding pending block if that block is complete but not canonical yet.
+    is zero, so the hash is provisional.
+
+    - ``slice_index``: counts from 0 in each block
+    - ``payload_id``: 8 bytes, the same in all slices of a block
+    - ``first_new``: index of the slice's first transaction in the block
+    - ``published``: monotonic time in seconds
+    - ``previous``: on a follower, the preceding pending block if that block is complete but not
+      canonical yet
     """
 
     header: Header

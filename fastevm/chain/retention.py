@@ -25,12 +25,16 @@ def block_threads() -> int:
 class ChainLimits(Struct, frozen=True, kw_only=True):
     """Limits of a chain's memory, and the number of ``threads`` that execute one block.
 
-    ``side_blocks``: number of blocks outside the canonical chain; the lowest are dropped first.
-    ``states``: number of states of canonical blocks, from the head downwards; reading an older
-    state raises StateUnavailableError. ``blocks``: number of canonical blocks in memory, from the
-    head downwards, if an archive has the older ones. Gas limits what a block can contain and
-    change: if the kept blocks used more than ``state_gas``, only the newest MIN_STATES states are
-    kept; if they used more than ``block_gas``, only MIN_BLOCKS blocks.
+    - ``side_blocks``: number of blocks outside the canonical chain. Beyond it, the block with the
+      lowest number is removed first.
+    - ``states``: number of states of canonical blocks, counted from the head downwards. Reading an
+      older state raises StateUnavailableError.
+    - ``blocks``: number of canonical blocks in memory, counted from the head downwards, if an
+      archive has the older blocks.
+    - ``state_gas``: if the kept blocks used more gas, only the newest MIN_STATES states are kept.
+    - ``block_gas``: if the kept blocks used more gas, only MIN_BLOCKS blocks are kept.
+
+    Gas measures what a block can contain and change.
     """
 
     side_blocks: int = 1_024
@@ -55,7 +59,7 @@ class RetentionWindow:
 
     @property
     def is_over(self) -> bool:
-        """Returns whether the oldest block must be dropped."""
+        """Returns whether the oldest block must be removed, because a limit is exceeded."""
         count = len(self._gas_used)
         over_gas = count > self.min_count and self._total_gas > self.max_gas
         return count > self.max_count or over_gas
@@ -94,10 +98,10 @@ class CanonicalHashes(NamedTuple):
     hashes: list[bytes]
 
     def truncated(self, number: int, archived: int) -> CanonicalHashes:
-        """Returns the hashes without those from ``number`` on.
+        """Returns the hashes without those from block ``number`` on.
 
-        Also drops hashes below ``archived``, except about MIN_HASHES of the newest. Does not affect
-        readers of the previous value.
+        Also removes hashes of blocks below number ``archived``, except about MIN_HASHES of the
+        newest. Readers of the previous value are not affected.
         """
         first, hashes = min(self.first, number), self.hashes
         if number < self.first + len(hashes):

@@ -105,6 +105,6 @@ def _alloc(codes: dict[bytes, bytes]) -> dict[str, dict[str, str]]:
     }
 
 
-# In the format of a genesis file's alloc: those up to Osaka, and those that Amsterdam adds.
+# The contracts as in a genesis file's alloc: those up to Osaka, and those that Amsterdam adds.
 SYSTEM_CONTRACTS = _alloc(_CODES)
 BUILDER_CONTRACTS = _alloc(_BUILDER_CODES)

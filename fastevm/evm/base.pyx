@@ -64,7 +64,7 @@ cdef class EvmBase:
         PyMem_RawFree(self.ancestors)
 
     cdef int check_idle(self) except -1:
-        """Raises RuntimeError while code is executing, because nothing may change meanwhile."""
+        """Raises RuntimeError while code is executing, because nothing may change during it."""
         if self.running:
             self.check_readable()
             raise RuntimeError(IN_USE)
@@ -185,10 +185,10 @@ cdef class EvmBase:
     def set_block(self, **fields: object) -> None:
         """Changes fields of the block environment; other fields keep their values.
 
-        The names are those of `BlockEnvironment`. ``coinbase``: an address. Fees (wei),
-        ``difficulty`` and ``prev_randao`` are below 2**256, the others, such as ``timestamp``
-        (seconds), below 2**64. ``block_hashes``: up to 256 hashes of the preceding blocks, parent
-        first. Raises TypeError for an unknown name. An error changes nothing.
+        The names are those of `BlockEnvironment`. ``coinbase``: an address. ``difficulty``,
+        ``prev_randao`` and fees (wei) are below 2**256. All other fields, such as ``timestamp``
+        (seconds), are below 2**64. ``block_hashes``: up to 256 hashes of the preceding blocks,
+        parent first. Raises TypeError for an unknown name. An error changes nothing.
         """
         cdef BlockContext block = self.context
         cdef list hashes = ancestor_hashes(fields.get("block_hashes", ()))
@@ -213,7 +213,7 @@ cdef class EvmBase:
 
     @property
     def block_hashes(self) -> tuple[bytes, ...]:
-        """The hashes of preceding blocks that were set, parent first."""
+        """The hashes of preceding blocks that ``set_block`` has set, parent first."""
         return tuple([self.ancestors[i].b[:32] for i in range(self.context.ancestor_count)])
 
     @property

@@ -60,7 +60,7 @@ cdef class HostPrecompiles:
         except BaseException:
             PyMem_RawFree(moves)
             raise
-        # No Python code runs from here until both are replaced.
+        # No Python code runs until `moves` and `count` are both replaced.
         PyMem_RawFree(self.moves)
         self.moves, self.count = moves, count
         self.callables = callables

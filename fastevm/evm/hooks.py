@@ -54,11 +54,13 @@ class Step(NamedTuple):
 class Hooks(Struct, frozen=True, kw_only=True):
     """Functions that an execution calls: ``evm.hooks = Hooks(...)``.
 
-    ``enter`` and ``leave`` receive a ``CallStart`` or ``CallEnd``, in order. ``step`` receives a
-    ``Step`` after every opcode in ``opcodes`` (mnemonics; empty: all). ``console`` receives every
-    line that a contract writes to Solidity's or Vyper's console. An exception ends the execution
-    and propagates to the caller; then nothing changes. Hooks must not use the machine. Steps use
-    the traced loop, which is slower. A machine without hooks runs at full speed.
+    - ``enter`` and ``leave`` receive a ``CallStart`` or ``CallEnd``, in order.
+    - ``step`` receives a ``Step`` after every opcode in ``opcodes`` (mnemonics; empty: all). Steps
+      use the traced loop, which is slower.
+    - ``console`` receives every line that a contract writes to Solidity's or Vyper's console.
+
+    An exception in a hook ends the execution and propagates to the caller; then nothing changes.
+    Hooks must not use the machine. A machine without hooks runs at full speed.
     """
 
     enter: Callable[[CallStart], Any] | None = None

@@ -70,7 +70,7 @@ from fastevm.core.state.source import Wanted, call_object
 DEADLINES = "fastevm.core.simulation.deadline"
 CREATION = "fastevm.evm.creation"
 TRACES = "fastevm.tracing.evm_traces"
-# With more gas, an execution may take longer than a tenth of a second: it handles signals meanwhile.
+# With more gas, an execution may take longer than a tenth of a second, so it checks for signals.
 cdef int64_t SHORT_RUN_GAS = 30_000_000
 ZERO_ADDRESS = bytes(20)
 
@@ -185,14 +185,18 @@ An EVM over a state in memory.
     ) -> EVM:
         """Returns an EVM on the state of another node, fetched when it is read.
 
-        ``url``: a JSON-RPC endpoint, or several endpoints of the same chain. ``block`` selects the
-        state and the block environment: a number, a hash, "latest", "safe", "finalized", a
-        negative distance from the newest block, or "pending": the newest state after the
-        transactions of the endpoint's pending block, which are executed here. ``tx_index``: use the
-        state before this transaction of the block. ``hardfork``: rules for a chain with an unknown
-        chain id. ``options``, such as ``headers``, ``cache`` and ``offline``: see
-        `fastevm.fork.RemoteSource.open`. Request counters are in
-        ``state.remote_state.source.counters``. Raises ForkError if the endpoint does not answer.
+        - ``url``: a JSON-RPC endpoint, or several endpoints of the same chain
+        - ``block``: selects the state and the block environment: a number, a hash, "latest",
+          "safe", "finalized", a negative distance from the newest block, or "pending". For
+          "pending", this process executes the transactions of the endpoint's pending block on the
+          newest state.
+        - ``tx_index``: use the state before this transaction of the block
+        - ``hardfork``: rules for a chain with an unknown chain id
+        - ``options``: such as ``headers``, ``cache`` and ``offline``, see
+          `fastevm.fork.RemoteSource.open`
+
+        Request counters are in ``state.remote_state.source.counters``. Raises ForkError if the
+        endpoint does not answer.
         """
         # Imported here because `fork` is a higher level than `evm`.
         fork = import_module("fastevm.fork")
@@ -203,11 +207,11 @@ An EVM over a state in memory.
     def fork_at(self, block: object, *, tx_index: object = None) -> EVM:
         """Returns a fork of the same chain at another block, over the same connections.
 
-        ``block`` and ``tx_index``: as for ``fork``. This machine does not change, and its local
-        changes are not in the new machine; ``unchecked`` and ``code_size_limit`` are. Known
-        accounts and slots are not fetched again if they did not change between the two blocks. A
-        batch of eth_getProof determines which did, verified against the state roots of both blocks.
-        If the endpoint does not serve eth_getProof, or its state roots are not real, all values are
+        ``block`` and ``tx_index``: as for ``fork``. This machine does not change. The new machine
+        has its ``unchecked`` and ``code_size_limit``, but not its local changes. Known accounts and
+        slots are not fetched again if they did not change between the two blocks: a batch of
+        eth_getProof shows which changed, verified against the state roots of both blocks. If the
+        endpoint does not serve eth_getProof, or its state roots are not real, all values are
         fetched again. Raises ForkError if this machine is not a fork or has no such block.
         """
         return import_module("fastevm.fork").moved_evm(self, block, tx_index=tx_index)
@@ -257,7 +261,7 @@ An EVM over a state in memory.
         return 0
 
     def cancel(self) -> None:
-        """Ends the current execution without changes; it raises SimulationError.
+        """Ends the current execution without changes. The execution raises SimulationError.
 
         Any thread may call it. Without an execution in progress, it has no effect.
         """
@@ -387,15 +391,19 @@ An EVM over a state in memory.
     ) -> ExecutionResult:
         """Runs a message call; keeps its changes if ``commit`` is true, else discards them.
 
-        Charges no intrinsic gas or fees and does not change a nonce. ``origin`` is the result of
-        ORIGIN (default: the sender). ``static`` forbids changes of state, like STATICCALL, and value.
-        ``blob_hashes``: the results of BLOBHASH, 32 bytes each. ``access_list``: pairs of an
-        address and slots that are warm from the start, at no cost. ``timeout``: seconds after which
-        SimulationError is raised. ``trace`` selects the content of ``result.trace``, see
-        `fastevm.tracing.evm_traces`. ``gas_used`` is the gas of the frame before refunds,
-        ``gas_refunded`` the final refund counter. A failed call is a result with ``success`` False
-        and an ``error``; exceptions mean invalid arguments, or that the call reaches a contract that
-        cannot run here (InvalidTransaction with the code "unsupported").
+        Charges no intrinsic gas or fees and does not change a nonce.
+
+        - ``origin``: the result of ORIGIN (default: the sender)
+        - ``static``: forbids a value and changes of state, like STATICCALL
+        - ``blob_hashes``: the results of BLOBHASH, 32 bytes each
+        - ``access_list``: pairs of an address and slots that are warm from the start, at no cost
+        - ``timeout``: seconds after which SimulationError is raised
+        - ``trace``: selects the content of ``result.trace``, see `fastevm.tracing.evm_traces`
+
+        In the result, ``gas_used`` is the gas of the frame before refunds and ``gas_refunded`` the
+        final refund counter. A failed call is a result with ``success`` False and an ``error``.
+        Exceptions mean that an argument is invalid, or that the call reaches a contract that
+        fastevm cannot run (InvalidTransaction with the code "unsupported").
         """
         cdef Message message
         cdef TransactionContext terms
@@ -513,12 +521,15 @@ An EVM over a state in memory.
         """Executes a transaction (``to`` None creates a contract) and keeps its changes.
 
         Validity, intrinsic gas, fees, refunds and the nonce follow the rules of the fork; no
-        signature is needed. Without ``gas`` the gas limit is the maximum of block and fork.
-        ``chain_id`` defaults to the machine's. ``fields`` are further fields of
-        ``Transaction.build``, such as ``max_fee_per_gas``, ``access_list`` or
-        ``authorization_list``; without ``type``, they select the type. Raises InvalidTransaction,
-        without changes, if no block could contain the transaction, TypeError for fields that do not
-        go together, and SimulationError after ``timeout`` seconds.
+        signature is needed.
+
+        - ``gas``: the gas limit; by default the maximum that the block and the fork allow
+        - ``chain_id``: by default that of the machine
+        - ``fields``: further fields of ``Transaction.build``, such as ``max_fee_per_gas``,
+          ``access_list`` or ``authorization_list``; without ``type``, they select the type
+
+        Raises InvalidTransaction, without changes, if no block could contain the transaction,
+        TypeError for fields that do not go together, and SimulationError after ``timeout`` seconds.
         """
         if self.is_limited(timeout) or trace is not None:
             return self.special((timeout, trace, None), EVM.transact, (to, data), {
@@ -577,7 +588,8 @@ An EVM over a state in memory.
     cdef ExecutionResult run_transaction(self, Transaction source, uint64_t misses):
         """Executes a transaction and keeps its changes.
 
-        ``misses``: `misses_of_thread` before. Raises FastevmError if the execution adds misses.
+        ``misses``: `misses_of_thread` before the call. Raises FastevmError if the execution guessed
+        an unknown value.
         """
         cdef TxResult outcome
         cdef TxRun run

@@ -31,10 +31,11 @@ cdef class PrecompileCall:
 
     Changes are journaled: they are undone if the precompile or one of its callers reverts. Methods
     with an ``address`` cost no gas and warm nothing. ``load``, ``store`` and ``emit`` use the
-    precompile's own account at the prices of opcodes, as native contracts do. Gas that ``charge``
-    consumes or the callable returns is added. A change in a static call, and a charge of more gas
-    than is left, raise ``PrecompileFailed``, which consumes all gas. The object is valid until the
-    callable returns; later uses raise RuntimeError.
+    precompile's own account at the prices of opcodes, as native contracts do. The gas used by the
+    call is the sum of these prices, of the gas that ``charge`` consumes and of the gas that the
+    callable returns. A change in a static call, or a charge of more gas than the call has left,
+    raises ``PrecompileFailed``, which consumes all gas. The object is valid until the callable
+    returns; later uses raise RuntimeError.
     """
 
     def __init__(self) -> None:

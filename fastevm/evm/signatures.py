@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature, signature
 from typing import Any, Final
 
-# more readable than bytes(20), and accepted in the same arguments
+# more readable than bytes(20); methods accept both forms
 ZERO_ADDRESS: Final = "0x" + "00" * 20
 
 TRANSACTION_FIELDS: Final = (

@@ -32,12 +32,15 @@ def simulate(
     """Runs a payload of eth_simulateV1 on ``state``. Returns one result for each block.
 
     ``state`` does not change. It is a Layer, an EVM, or a StateView (a block of a chain).
-    ``payload``: the JSON form with hex text (or ints and bytes), a list of calls for one block, or
-    a `SimulatePayload`. ``state_root``: if False, headers have 32 zero bytes instead of the
-    computed root, which saves most of the time of an empty block. ``block_spacing``: seconds
-    between blocks, by default the chain's block time. ``gas_cap``: maximum gas of all calls
-    together (0: no limit). ``timeout``: seconds. ``block``: for a Layer, fields of the first block,
-    see `fastevm.simulate.views.as_view`.
+
+    - ``payload``: the JSON form with hex text (or ints and bytes), a list of calls for one block,
+      or a `SimulatePayload`
+    - ``state_root``: if False, headers have 32 zero bytes instead of the computed root, which saves
+      most of the time of an empty block
+    - ``block_spacing``: seconds between blocks, by default the chain's block time
+    - ``gas_cap``: maximum gas of all calls together (0: no limit)
+    - ``timeout``: seconds
+    - ``block``: for a Layer, fields of the first block, see `fastevm.simulate.views.as_view`
 
     Raises SimulationError for an invalid payload and on timeout, InvalidTransaction for an invalid
     call, and ValueError for values that cannot be decoded. Their messages begin with the path of

@@ -36,7 +36,7 @@ def thread_runner() -> Runner:
 
 
 class Attempt:
-    """A call, with everything that stays unchanged between its runs."""
+    """A call that may run several times, with the values that are the same in all runs."""
 
     def __init__(
         self,
@@ -150,13 +150,16 @@ def call(
 ) -> CallResult:
     """Runs one call on ``view``, which does not change.
 
-    ``gas_cap`` is the limit and the default of the call's gas (0: no limit). Nonces and the
-    sender's code are not checked. Fees are checked only if a gas price is given. The balance must
-    cover the value and any checked fees. ``shows_base_fee``: whether BASEFEE in a call without a
-    gas price returns the block's base fee; otherwise it returns 0. On Arbitrum the call also pays
-    gas for the L1 data fee, which a given ``gas`` must cover. Raises InvalidTransaction for an
-    invalid call, SimulationError for invalid overrides and after ``timeout`` seconds. A revert or
-    halt is a result.
+    ``gas_cap`` is the limit and the default of the call's gas (0: no limit). ``shows_base_fee``:
+    whether BASEFEE in a call without a gas price returns the block's base fee; otherwise it returns
+    0.
+
+    Nonces and the sender's code are not checked. Fees are checked only if the call has a gas price.
+    The balance must cover the value and any checked fees. On Arbitrum the call also pays gas for
+    the L1 data fee, which the call's ``gas`` must cover.
+
+    Raises InvalidTransaction for an invalid call, and SimulationError for invalid overrides and
+    after ``timeout`` seconds. A revert or halt is a result.
     """
     remote: RemoteState | None = view.layer.remote_state
     if remote is None:
@@ -209,8 +212,9 @@ def _call_overridden(
 
 
 def simulated(runner: Runner, plan: Plan, gas: int, timeout: float) -> CallOutcome:
-    """Returns the result of the plan's first call, within a time limit, with the errors of
-    nodes.
+    """Returns the result of the plan's first call, which runs at most ``timeout`` seconds.
+
+    Raises the errors that nodes return.
     """
     with time_limit(runner, timeout):
         try:

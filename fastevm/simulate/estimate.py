@@ -135,8 +135,8 @@ def narrowed(
 def upper_bound(attempt: AnyAttempt, gas_cap: int) -> int:
     """Returns the highest gas limit to try.
 
-    This is the gas limit of the call or else of the block. It is at most the cap of the fork, the
-    gas that the sender can pay for, and ``gas_cap`` (0: no cap).
+    This is the gas limit of the call, or that of the block if the call has none. It is at most the
+    cap of the fork, the gas that the sender can pay for, and ``gas_cap`` (0: no cap).
     """
     request, high = attempt.request, attempt.gas_limit
     if request.gas is not None and request.gas >= TRANSFER_GAS:

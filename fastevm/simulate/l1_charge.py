@@ -5,7 +5,7 @@ from fastevm.core.simulation.values import CallRequest, StateView
 
 
 def pays_for_l1(view: StateView, request: CallRequest) -> bool:
-    """Returns whether a request pays the L1 data fee. On Arbitrum it does unless it opts out."""
+    """Returns whether a request pays the L1 data fee: on Arbitrum, unless the request opts out."""
     return bool(view.schedule.parameters["arbos_version"]) and not request.skip_l1_charging
 
 

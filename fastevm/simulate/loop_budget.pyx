@@ -2,9 +2,9 @@
 
 A counter is odd while work runs. A watcher thread reads it: if an odd number does not change while
 the loop's thread uses the processor for BUDGET_NANOSECONDS, the budget is spent. Time in which
-other threads have the processor does not count. Each work costs two increments of the counter. The
-watcher reads it 2,000 times a second if work ran recently, else 500 times; a read costs 10 us of
-processor time, because it wakes a thread.
+other threads have the processor does not count. Each call of `run` costs two increments of the
+counter. The watcher reads the counter 2,000 times a second if work ran recently, else 500 times. A
+read costs 10 us of processor time, because it wakes a thread.
 """
 
 from libc.stdint cimport int64_t
@@ -44,10 +44,10 @@ cdef enum:
 
 
 cdef class LoopBudget:
-    """Stops work that a thread runs with ``run`` after about a millisecond.
+    """Stops a function that a thread calls with ``run`` after about a millisecond.
 
-    EVM execution in this work stops as if its deadline had expired. The caller then finds
-    ``is_spent`` True and repeats the work on another thread, without the limit.
+    EVM execution in the function stops as if its deadline had expired. The caller then finds
+    ``is_spent`` True and repeats the call on another thread, without the limit.
     """
 
     cdef int turn             # counter, odd while work runs

@@ -69,9 +69,11 @@ BARE_BLOCK: Final = BlockEnvironment(
 class BareChain(Struct, frozen=True, kw_only=True):
     """The constants of a chain that consists of only a state.
 
-    Without ``has_system_contracts`` the system contracts may be missing: blocks then have no
-    withdrawal and consolidation requests. Without ``fills_gaps`` the first simulated block may have
-    any number: no empty blocks are added before it.
+    ``has_system_contracts``: if False, the system contracts may be missing. Blocks then have no
+    withdrawal and consolidation requests.
+
+    ``fills_gaps``: if False, the first simulated block may have any number, and no empty blocks are
+    added before it.
     """
 
     chain_id: int
@@ -202,7 +204,7 @@ def _parent_hash(machine: Any) -> bytes:
 
 
 def era_fields(schedule: ForkSchedule, base_fee: int = 0) -> dict[str, Any]:
-    """Returns the later fields of an empty header under these rules. ``base_fee`` in wei."""
+    """Returns the header fields that Frontier lacks, for an empty block. ``base_fee`` in wei."""
     fields = later_fields(schedule, {"base_fee_per_gas": base_fee})
     return fields | {"extra_data": next_extra_data(Header(), schedule)}
 
@@ -228,10 +230,14 @@ def view_running(state: Any, **block: Any) -> StateView:
 def as_view(state: Any, **block: Any) -> StateView:
     """Returns the view for a simulation whose first block has the fields ``block``.
 
-    A StateView is returned unchanged. An EVM runs its own block next. For a Layer, ``block`` has
-    fields of the block that runs; missing fields follow from block 0 of chain 1. ``block`` must be
-    empty for a StateView and for an EVM, because these have their own block. Raises TypeError for
-    an unknown name, and for an EVM with Python hooks or precompiles, which simulations do not call.
+    - A StateView is returned unchanged.
+    - An EVM runs its own block next.
+    - For a Layer, ``block`` has fields of the block that runs. Missing fields follow from block 0
+      of chain 1.
+
+    ``block`` must be empty for a StateView and for an EVM, because these have their own block.
+    Raises TypeError for an unknown name, and for an EVM with Python hooks or precompiles, which
+    simulations do not call.
     """
     for name in block:
         if name not in BLOCK_OPTIONS:

@@ -50,11 +50,12 @@ cdef ReadStatus has_no_block_hash(const void* base, uint64_t number, Hash* out) 
 cdef class TransactionRunner:
     """A machine on a layer. ``run`` executes a transaction and keeps its changes.
 
-    ``block``: coinbase (20 bytes) and the numbers of the block context. ``remote``: whether the
-    state is fetched value by value when execution reads it. ``stepped``: whether to use
-    transact_begin and transact_run. ``suspend``: whether to pause before every hosted op.
-    ``trace``: records the execution; ``records`` has the batches that were read when the buffer was
-    full.
+    - ``block``: coinbase (20 bytes) and the numbers of the block context
+    - ``remote``: whether to fetch the state value by value when execution reads it
+    - ``stepped``: whether to use transact_begin and transact_run
+    - ``suspend``: whether to pause before every hosted op
+    - ``trace``: records the execution; ``records`` has the batches that were read when the buffer
+      was full
     """
     cdef World* world
     cdef Machine* machine

@@ -114,11 +114,13 @@ cdef Code* code_of(bytes value) except? NULL:
 cdef class BareMachine:
     """A world with some accounts and a machine. Changes are kept by default.
 
-    ``accounts``: address -> {balance, nonce, code, storage}. ``remote``: nothing is known at first;
-    every read suspends the machine and is answered from ``accounts``. ``suspend``: the machine
-    stops before every hosted op. ``pause``: requests a pause at the start and after every second
-    stop; the machine pauses at the next back-edge, call or return. ``moves``: address -> number of
-    the precompile at this address, 0 = none.
+    - ``accounts``: address -> {balance, nonce, code, storage}
+    - ``remote``: nothing is known at first; every read suspends the machine and gets its value from
+      ``accounts``
+    - ``suspend``: the machine stops before every hosted op
+    - ``pause``: requests a pause at the start and after every second stop; the machine pauses at
+      the next back-edge, call or return
+    - ``moves``: address -> number of the precompile at this address, 0 = none
     """
 
     cdef World* world
@@ -218,7 +220,7 @@ cdef class BareMachine:
         return 0
 
     cdef int answer(self) except -1:
-        """Provides the value that the world requested, from the given accounts."""
+        """Provides the value that the world requested, from ``accounts``."""
         cdef Word balance, value
         cdef bytes address = self.world.need_address.b[:20]
         fields = self.accounts.get(address)

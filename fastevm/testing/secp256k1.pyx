@@ -58,9 +58,9 @@ def use_lanes(way: str) -> str:
 
 
 cdef struct Comparison:
-    uint64_t agreed               # both found the same key
+    uint64_t agreed               # the lanes and libsecp256k1 found the same key
     uint64_t left                 # only libsecp256k1 found a key
-    uint64_t refused              # neither found a key
+    uint64_t refused              # neither the lanes nor libsecp256k1 found a key
     uint64_t wrong
 
 

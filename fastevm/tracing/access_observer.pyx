@@ -86,9 +86,11 @@ cdef struct Access:
 cdef class AccessObserver(Observer):
     """Collects the accesses of opcodes and of native contracts.
 
-    ``accounts``: accounts read or called, and beneficiaries of SELFDESTRUCT. ``callees``: accounts
-    called. ``created``: addresses of creations. ``slots``: slots by contract. ``skip_failed``:
-    whether to ignore ops that halt because of gas or stack.
+    - ``accounts``: accounts read or called, and beneficiaries of SELFDESTRUCT
+    - ``callees``: accounts called
+    - ``created``: addresses of creations
+    - ``slots``: slots by contract
+    - ``skip_failed``: whether to ignore ops that halt because of gas or stack
     """
     cdef bint skips_failed
     cdef Access next_access
@@ -227,10 +229,13 @@ cdef inline bint stores(uint8_t op) noexcept nogil:
 cdef class Erc7562Observer(Observer):
     """Collects the accesses of each frame of a validation.
 
-    Counts ops without the GIL; ops with an access are processed with the GIL before they are
-    executed. ``frames``: accesses of each frame in order of entry. ``preimages``: data hashed by
-    KECCAK256. ``budget``: bytes of entries after which execution stops. ``ignored``: ops that are
-    not counted.
+    Counts ops without the GIL. Ops with an access are processed with the GIL before they are
+    executed.
+
+    - ``frames``: accesses of each frame in order of entry
+    - ``preimages``: data hashed by KECCAK256
+    - ``budget``: bytes of entries after which execution stops
+    - ``ignored``: ops that are not counted
     """
     cdef uint32_t* counts         # counts by op, one row per active frame
     cdef bint[OPCODES] ignored

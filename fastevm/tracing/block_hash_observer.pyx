@@ -16,10 +16,10 @@ from collections.abc import Container
 
 
 cdef class BlockHashObserver(Observer):
-    """Finds the last read of an unknown block hash by BLOCKHASH.
+    """Finds the last block whose hash BLOCKHASH read although it is not known.
 
-    ``number``: number of the executed block. ``known``: numbers of the blocks whose hashes are
-    known.
+    ``number``: the number of the executed block. ``known``: the numbers of the blocks whose hashes
+    are known.
     """
 
     cdef uint64_t number
@@ -36,7 +36,7 @@ cdef class BlockHashObserver(Observer):
 
     @property
     def missing(self) -> int | None:
-        """The block number of the last read of an unknown hash, or None."""
+        """The number of the last block whose unknown hash was read, or None."""
         return self.missed if self.has_missed else None
 
     cdef bint observe(self, Machine* m) noexcept nogil:

@@ -64,9 +64,11 @@ def trace_call(
 ) -> Any:
     """Returns a trace of a call on ``view``; see `fastevm.simulate.calls.call` for its arguments.
 
-    ``view`` may also be an EVM, with its own block, or a state. ``request``: the default is the
-    call tree. ``before``: transactions to execute before the call; ``view`` is then the state
-    before their block. ``spool``: see ``trace_block``.
+    - ``view``: a state view, a state, or an EVM with its own block
+    - ``request``: by default the call tree
+    - ``before``: transactions to execute before the call; ``view`` is then the state before their
+      block
+    - ``spool``: see ``trace_block``
     """
     (trace,) = trace_calls(
         view if isinstance(view, StateView) else view_of(view),
@@ -107,11 +109,15 @@ def trace_calls(
 ) -> list[Any]:
     """Returns a trace of each call; each call runs on the state after the previous one.
 
-    Calls: see ``trace_call``; a raw transaction must be valid. ``state_overrides`` are applied
-    once, before the first call. ``gas_budget`` and ``timeout`` (seconds) apply to all calls
-    together. ``shows_base_fee``: see `fastevm.simulate.calls.call`. ``output_cap``: maximum size in
-    bytes of the outputs of all outcomes of an `OutcomeTracer` together; None: no limit. Raises
-    TracingError if a call cannot run or a budget is exceeded, and TransactionDecodeError for
+    Calls: see ``trace_call``; a raw transaction must be valid.
+
+    - ``state_overrides``: applied once, before the first call
+    - ``gas_budget`` and ``timeout`` (seconds): apply to all calls together
+    - ``shows_base_fee``: see `fastevm.simulate.calls.call`
+    - ``output_cap``: maximum size in bytes of all outputs of an `OutcomeTracer` together; None: no
+      limit
+
+    Raises TracingError if a call cannot run or a budget is exceeded, and TransactionDecodeError for
     invalid bytes. No traces are returned in these cases.
     """
 

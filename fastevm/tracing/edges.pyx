@@ -79,7 +79,7 @@ cdef class EdgeProfile(Profile):
         return True
 
     def branches(self, bint creates) -> dict[bytes, list[tuple[int, int]]]:
-        """Returns address -> sorted edges of its code, or of its init code."""
+        """Returns the sorted edges of an account's code, or of its init code, by address."""
         cdef size_t i
         names = {index: address for (address, is_init), index in self.codes.items()
                  if is_init == creates}

@@ -1,7 +1,8 @@
 """Traces of ``EVM.call``, ``create``, ``transact`` and ``deploy`` as ``result.trace``.
 
-``trace`` is one of `NAMES` or a tracer of ``debug_traceTransaction``. A sequence of names, or a
-mapping from names to options, gives a dict by name. Values have the tracer's JSON form.
+``trace`` is one of `NAMES` or a tracer of ``debug_traceTransaction``. If it is a sequence of names,
+or a mapping from names to options, the result is a dict by name. Values have the tracer's JSON
+form.
 """
 
 from __future__ import annotations

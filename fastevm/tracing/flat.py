@@ -1,7 +1,7 @@
 """Frames of a transaction as a flat list: go-ethereum's flatCallTracer, and Parity's format.
 
-Both formats contain the same frames. As in go-ethereum, Erigon and reth, calls and static calls to
-precompiles are omitted unless the caller requests them.
+Both formats contain the same frames. As in go-ethereum, Erigon and reth, CALL and STATICCALL frames
+of precompiles are omitted unless the caller requests them.
 """
 
 from collections.abc import Collection, Iterator, Sequence

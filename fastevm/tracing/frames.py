@@ -11,10 +11,12 @@ DESTRUCTION: Final = "SELFDESTRUCT"
 class CallFrame(NamedTuple):
     """One frame of a transaction.
 
-    ``kind``: the opcode that started it. ``depth``: 0 for the top frame. ``target``: the account
-    called or created, or the beneficiary of a self-destruction. ``gas`` and ``gas_used``: those of
-    the frame; for the top frame, without intrinsic gas and before refunds. ``error``: the reason of
-    a failure in go-ethereum's words, or None.
+    - ``kind``: the opcode that started the frame
+    - ``depth``: 0 for the top frame
+    - ``target``: the account called or created, or the beneficiary of a self-destruction
+    - ``gas`` and ``gas_used``: gas of the frame; for the top frame, without intrinsic gas and
+      before refunds
+    - ``error``: go-ethereum's text for the reason of a failure, or None
     """
 
     kind: str
@@ -38,10 +40,11 @@ class CallFrame(NamedTuple):
 class FrameAccess(Struct):
     """The accesses of a frame that the rules of ERC-7562 concern.
 
-    ``reads``: slots that were read before they were written, with their values. ``writes``,
-    ``transient_reads`` and ``transient_writes``: counts by slot. ``external``: accounts whose code
-    was read for another purpose than an existence check. ``sizes``: code sizes of accounts called
-    or inspected, with the opcode. ``opcodes``: executions of each opcode.
+    - ``reads``: slots that were read before they were written, with their values
+    - ``writes``, ``transient_reads``, ``transient_writes``: counts by slot
+    - ``external``: accounts whose code was read for another purpose than an existence check
+    - ``sizes``: code sizes of accounts called or inspected, with the opcode
+    - ``opcodes``: number of executions of each opcode
     """
 
     reads: dict[int, int] = field(default_factory=dict)

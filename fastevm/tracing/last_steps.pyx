@@ -36,7 +36,10 @@ cdef struct FrameTail:
 
 
 class LastStep(NamedTuple):
-    """A step before its op. ``top`` and ``second`` are stack words, 2**64 - 1 if not smaller."""
+    """A step before its op.
+
+    ``top`` and ``second`` are stack words, or 2**64 - 1 for larger ones.
+    """
 
     pc: int
     op: int
@@ -52,9 +55,9 @@ cdef inline uint64_t small_word(const StepRecord* r, uint32_t index) noexcept no
 
 
 cdef class LastSteps(Observer):
-    """Keeps the last `KEPT` steps of the newest frame at each depth.
+    """Keeps the last 128 steps of the newest frame at each depth.
 
-    After a failure these are the frames on the path to it, so no step before them is needed.
+    After a failure, these are the frames on the path to it, so earlier steps are not needed.
     """
 
     cdef FrameTail* tails     # by depth, from 1
@@ -132,7 +135,7 @@ cdef class LastSteps(Observer):
         return found
 
     def called_at(self, size_t depth) -> int | None:
-        """Returns the pc of the last call into a frame with steps from the frame at a depth."""
+        """Returns the pc of the last call from the frame at a depth into a frame that has steps."""
         if not 0 < depth < DEPTHS or not self.tails[depth].has_called:
             return None
         return self.tails[depth].called_at

@@ -71,7 +71,7 @@ cdef bint share(const Tracer* source, Tracer* to) noexcept nogil:
 cdef class PairObserver(Observer):
     """Passes records to two observers.
 
-    Execution pauses before every op if one of them needs it, and ends if one of them ends it.
+    If one of the two needs it, execution pauses before every op. If one ends execution, it ends.
     """
 
     def __init__(self, Observer first not None, Observer second not None) -> None:

@@ -34,7 +34,10 @@ cdef class OpcodeCounter(Observer):
         return True
 
     def counts(self) -> dict[str, int]:
-        """Returns mnemonic -> executions; an undefined opcode is named by its byte (``0x0c``)."""
+        """Returns the number of executions by mnemonic.
+
+        The name of an undefined opcode is its byte (``0x0c``).
+        """
         cdef size_t op
         return {
             MNEMONICS.get(op, f"0x{op:02x}"): self.executions[op]

@@ -127,7 +127,10 @@ cdef class Profile(Observer):
             (f - 1).children += r.gas_used - f.stipend
 
     def pcs(self, bint creates) -> dict[bytes, list[int]]:
-        """Returns address -> executed pcs. ``creates``: of init code, else of code."""
+        """Returns the executed pcs by address.
+
+        ``creates``: whether to return pcs of init code, not of code.
+        """
         cdef PcTable* t
         cdef size_t pc
         found = {}
@@ -152,8 +155,9 @@ cdef class Profile(Observer):
         return found
 
     def calls(self) -> dict[tuple[bytes, bytes | None], tuple[int, int, int]]:
-        """Returns (address, selector) -> (calls, gas, gas without callees). Selector None:
-        creation.
+        """Returns calls, gas, and gas without callees, by (address, selector).
+
+        The selector of a creation is None.
         """
         cdef FunctionCosts* costs
         found = {}
@@ -164,7 +168,7 @@ cdef class Profile(Observer):
 
 
 cdef void* enlarged(void* items, size_t* room, size_t wanted, size_t size) except NULL:
-    """Returns the array with room for ``wanted`` items; new items are zero."""
+    """Returns the array, enlarged to hold ``wanted`` items. New items are zero."""
     cdef size_t more = room[0] if room[0] != 0 else FIRST_SIZE
     cdef void* found
     if wanted <= room[0]:

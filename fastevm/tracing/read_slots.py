@@ -55,11 +55,11 @@ def find_slot(
     gas_cap: int = DEFAULT_GAS_CAP,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> SlotField | None:
-    """Returns the field that holds the number returned by a call, in whole bytes, or None.
+    """Returns the part of a slot that holds the number that a call returns, or None.
 
-    The field may belong to any contract that the call reaches, such as a proxy or a separate store.
-    A computed number, such as a share of a total, cannot be found. Raises TracingError like
-    `create_access_list`.
+    The part consists of whole bytes. The slot may belong to any contract that the call reaches,
+    such as a proxy or a separate store. A computed number, such as a share of a total, cannot be
+    found. Raises TracingError like `create_access_list`.
     """
     listed = create_access_list(view, request, gas_cap=gas_cap, timeout=timeout)
     reads = [(entry.address, slot) for entry in listed.access_list for slot in entry.storage_keys]

@@ -14,8 +14,8 @@ READ_AT_ONCE = 1_024  # records converted to Python values at a time
 cdef class RecordObserver(Observer):
     """Keeps frames and, with ``steps``, every step with its whole stack.
 
-    ``memory``: whether steps include the memory before the op. ``budget``: bytes of records after
-    which the execution ends.
+    ``memory``: whether steps include the memory before the op. ``budget``: maximum size of the
+    records in bytes; the execution ends beyond it.
     """
 
     def __init__(self, *, bint steps, bint memory, size_t budget) -> None:

@@ -81,7 +81,7 @@ class Spool:
         return data
 
     def _open(self) -> None:
-        from tempfile import TemporaryFile  # imported here, see `storage.scratch`
+        from tempfile import TemporaryFile  # imported here, because most traces need no file
 
         with TemporaryFile(buffering=0) as file:
             self._descriptor = os.dup(file.fileno())

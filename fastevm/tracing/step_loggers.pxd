@@ -47,7 +47,7 @@ cdef class StepObserver(TextObserver):
 
 # The struct logs of debug_trace*.
 cdef class StructLogger(StepObserver):
-    cdef size_t limit         # bytes, set by the caller; later steps are dropped; 0 = no limit
+    cdef size_t limit  # bytes of text, set by the caller; later steps are not logged; 0 = no limit
     cdef bint sees_storage
     cdef SeenStorage seen
     cdef bint accesses_storage  # whether the next step accesses storage of this contract
@@ -61,7 +61,7 @@ cdef class StructLogger(StepObserver):
 # Writes EIP-3155 lines to a stream.
 cdef class Eip3155Logger(StepObserver):
     cdef object stream
-    cdef bint standard        # as in the EIP: refund as hex, return data always, no last line
+    cdef bint standard  # as in the EIP: refund as hex, return data in every line, no last line
 
     cdef bytes summary_of(self, const LeaveRecord* frame)
     cdef bint render_rest(self, const StepRecord* step) noexcept nogil

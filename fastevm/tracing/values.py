@@ -28,7 +28,7 @@ class TracingError(FastevmError):
 class StepOptions(Struct, frozen=True, kw_only=True):
     """The optional members of a step in struct logs, besides pc, op, gas, cost and depth.
 
-    ``limit``: maximum size of the rendered steps in bytes; later steps are dropped; 0 keeps all.
+    ``limit``: maximum size of the rendered steps in bytes. Later steps are omitted. 0: no limit.
     """
 
     memory: bool = False

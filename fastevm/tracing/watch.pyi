@@ -17,7 +17,7 @@ def watched(
     args: Sequence[Any],
     options: Mapping[str, Any],
 ) -> Any:
-    """Returns ``run(*args, **options)``, in which ``make()`` and hooks observe the ``evm``.
+    """Returns ``run(*args, **options)``, an execution of ``evm`` that ``make()`` and hooks observe.
 
     Raises RuntimeError if another call observes the machine.
     """

@@ -48,8 +48,8 @@ cdef class BlockLogs:
     cdef readonly size_t size
 
 
-# The values allowed at one position, TOPIC_SIZE bytes apart. Several values are looked up in a
-# table of indices + 1 with open addressing; 0 is an empty slot.
+# The values allowed at one position (address or topic), stored at intervals of TOPIC_SIZE bytes. If
+# there are several values, `table` finds a value: open addressing, index of the value + 1; 0: free.
 cdef struct Choices:
     uint32_t position
     uint32_t count
@@ -71,10 +71,10 @@ cdef class LogQuery:
     cdef readonly BloomQuery blooms
 
 
-# One bit per log, sized for the largest block so far.
+# One bit per log. The array is sized for the largest block read so far.
 cdef struct Marks:
     uint64_t* words
-    size_t capacity          # words
+    size_t capacity          # number of 64-bit words
 
 
 cdef inline size_t mark_words(uint32_t log_count) noexcept nogil:

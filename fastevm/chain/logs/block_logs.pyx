@@ -392,8 +392,8 @@ cdef class LogQuery:
     """A compiled filter for many blocks. Immutable, so any thread may use it.
 
     An empty collection matches anything at its position, but a log must have as many topics as
-    there are positions. ``blooms`` tests blooms in the same way. Raises ValueError for a value of
-    the wrong size or more than four topic positions.
+    there are positions. ``blooms`` tests the blooms of blocks in the same way. Raises ValueError
+    for a value of the wrong size or more than four topic positions.
     """
 
     def __cinit__(

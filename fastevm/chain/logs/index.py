@@ -53,10 +53,10 @@ class Preconfirmed(Protocol):
 
 
 class _Page:
-    """The blooms of PAGE_BLOCKS blocks, and the packed logs of those that have them in memory.
+    """The blooms of PAGE_BLOCKS blocks, and the packed logs of some of these blocks.
 
-    New blocks are appended after the blocks that readers use. Missing packed logs are built on
-    demand.
+    New blocks are appended after the blocks that readers use. Packed logs that are not in memory
+    are built when a query needs them.
     """
 
     __slots__ = ("blocks", "blooms", "size")
@@ -71,7 +71,7 @@ class _Page:
         self.keep(offset, logs)
 
     def keep(self, offset: int, logs: BlockLogs | None) -> None:
-        """Stores the packed logs of a block, or drops them (None)."""
+        """Stores the packed logs of a block, or removes them from memory if ``logs`` is None."""
         before = self.blocks[offset]
         self.blocks[offset] = logs
         self.size += (0 if logs is None else logs.size) - (0 if before is None else before.size)
@@ -90,9 +90,9 @@ class _Page:
         return hits, [blocks[start + hit] for hit in hits]
 
     def release(self, excess: int) -> int:
-        """Drops the oldest packed logs until ``excess`` bytes are free.
+        """Removes the oldest packed logs from memory until ``excess`` bytes are free.
 
-        Returns the bytes dropped.
+        Returns the number of bytes freed.
         """
         before = self.size
         for offset in range(PAGE_BLOCKS):
@@ -102,7 +102,7 @@ class _Page:
         return before - self.size
 
     def begin(self, count: int) -> _Page:
-        """Returns a page with the first ``count`` blocks of this page."""
+        """Returns a new page with a copy of the first ``count`` blocks of this page."""
         page = _Page()
         page.blooms[: count * BLOOM_SIZE] = self.blooms[: count * BLOOM_SIZE]
         for offset in range(count):
@@ -179,8 +179,10 @@ class LogIndex:
             number = stop
 
     def size_of(self, first: int, last: int, query: LogQuery) -> int | None:
-        """Returns the size of these blocks' packed logs in bytes, or None if some are not in
-        memory.
+        """Returns the size in bytes of the packed logs that `blocks` would yield for these
+        arguments.
+
+        Returns None if some of them are not in memory.
         """
         window, size = self._window, 0
         number, end = max(first, self.chain.genesis.number), min(last, self.chain.head.number) + 1
@@ -200,7 +202,7 @@ class LogIndex:
     def of_block(self, block: Block) -> BlockLogs:
         """Returns the packed logs of a block on any branch.
 
-        Raises UnknownBlockError if the block has been dropped.
+        Raises UnknownBlockError if the chain no longer has the block.
         """
         receipts = self.chain.receipts_of(block.hash)
         header, transactions = block.header, block.transactions
@@ -349,7 +351,7 @@ class LogIndex:
         return _Window(window.first, number - window.first, pages, tip)
 
     def _forget(self) -> None:
-        """Drops the oldest blocks and packed logs beyond the limits."""
+        """Removes the oldest blocks and packed logs that exceed the limits from memory."""
         window = self._window
         while window.length - PAGE_BLOCKS >= self.limits.blocks:
             first, count = window.first + PAGE_BLOCKS, window.length - PAGE_BLOCKS

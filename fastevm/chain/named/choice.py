@@ -15,8 +15,8 @@ CHAIN_HELP = f"a chain by name or id: {', '.join(names())}"
 class ChosenChain(NamedTuple):
     """A genesis in geth's format and, for a named chain, its known properties.
 
-    ``block_time_ms``: milliseconds between blocks. ``fixed_block_time``: whether every block has
-    exactly this distance from its parent. ``genesis_hash``: 32 bytes.
+    ``block_time_ms``: milliseconds between blocks. ``fixed_block_time``: whether every block comes
+    exactly ``block_time_ms`` after its parent. ``genesis_hash``: 32 bytes.
     """
 
     genesis: Mapping[str, Any]
@@ -28,10 +28,12 @@ class ChosenChain(NamedTuple):
 def chosen_chain(
     name: str | None, path: Path | None, *, amsterdam_time: int | None = None
 ) -> ChosenChain | None:
-    """Returns the chain ``name``, with the genesis of the file if given, else of this package.
+    """Returns the chain ``name``, or None if neither ``name`` nor ``path`` is given.
 
-    If only a file is given, the file's own ``config`` defines the chain. ``amsterdam_time``
-    overrides the start of Amsterdam (Unix seconds). Returns None if neither name nor file is given.
+    The genesis is that of the file ``path`` if given, else that of this package. If only ``path``
+    is given, the file's own ``config`` defines the chain. ``amsterdam_time`` overrides the start of
+    Amsterdam (Unix seconds).
+
     Raises ValueError or OSError for an unknown name, a genesis that is not in the package, an
     invalid file, and for ``amsterdam_time`` on a chain without Amsterdam.
     """

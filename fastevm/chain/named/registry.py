@@ -1,8 +1,9 @@
 """The chains of ``chains.json`` and their genesis states.
 
-Sources for OP Stack chains: the superchain registry (2026-08-04; Base as of its removal there) and
-Base's fork times from docs.base.org. Sources for Ethereum's chains: ``params`` and
-``core/genesis_alloc.go`` of go-ethereum. A test compares the hash of every genesis with the file.
+Sources for OP Stack chains: the superchain registry (2026-08-04; for Base the last version that
+had this chain) and Base's fork times from docs.base.org. Sources for Ethereum's chains: ``params``
+and ``core/genesis_alloc.go`` of go-ethereum. A test compares the hash of every genesis with the
+file.
 """
 
 from __future__ import annotations
@@ -37,10 +38,12 @@ class GenesisUnavailable(FastevmError, ValueError):
 class NamedChain(Struct, frozen=True, kw_only=True):
     """A chain of the registry.
 
-    ``title``: display name. ``aliases``: other names that ``find`` accepts. ``block_time_ms``:
-    milliseconds between blocks. ``genesis_number`` and ``genesis_hash`` (32 bytes): the first
-    block whose rules are known. ``fork_config``: ``config`` of a genesis file in geth's format.
-    ``absent``: why no genesis file can exist, or None.
+    - ``title``: display name
+    - ``aliases``: other names that ``find`` accepts
+    - ``block_time_ms``: milliseconds between blocks
+    - ``genesis_number`` and ``genesis_hash`` (32 bytes): the first block whose rules are known
+    - ``fork_config``: ``config`` of a genesis file in geth's format
+    - ``absent``: why no genesis file can exist, or None
     """
 
     name: str

@@ -206,8 +206,9 @@ class PartialTrie:
         return read if left is child else self._branch_with(read, path[: at + 1], left)
 
     def _branch_with(self, branch: Branch, path: tuple[int, ...], child: Node | None) -> Node:
-        """Returns the branch with another child at the end of ``path``, or the node that replaces
-        it.
+        """Returns the branch with ``child`` at the end of ``path``.
+
+        If only one child remains, returns the node that replaces the branch.
         """
         children = list(branch.children)
         children[path[-1]] = child
@@ -261,7 +262,7 @@ def _joined(path: tuple[int, ...], child: Node) -> Node:
 
 
 def _decoded(item: Any, nibbles: int) -> Node | None:
-    """Decodes a node below which keys have ``nibbles`` more nibbles. Raises ValueError."""
+    """Decodes a node. ``nibbles``: the nibbles of a key from this node on. Raises ValueError."""
     if isinstance(item, bytes):
         if not item:
             return None

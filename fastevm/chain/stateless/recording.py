@@ -65,7 +65,7 @@ class RecordingState(WitnessState):
         return found
 
     def root_after(self, layer: Layer) -> bytes:
-        """Returns the root of ``layer`` and adds the nodes that deletions need."""
+        """Returns the root of ``layer``. Adds the nodes that deletions need to the pool."""
         while True:
             try:
                 return super().root_after(layer)

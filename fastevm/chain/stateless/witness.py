@@ -38,11 +38,14 @@ class WitnessError(FastevmError, ValueError):
 class Witness(Struct, frozen=True):
     """The result of ``debug_executionWitness``.
 
-    ``state``: RLP of the nodes of the account trie and the storage tries, in one list. ``codes``:
-    contract codes. ``keys``: addresses (20 bytes) and slots (32) that were read or written, sorted
-    and distinct; verification does not use them. ``headers``: RLP of the parent's header and its
-    ancestors, back to the oldest that BLOCKHASH read. Raises WitnessError if a list or an item
-    exceeds the limits of this module.
+    - ``state``: RLP of the nodes of the account trie and the storage tries, in one list
+    - ``codes``: contract codes
+    - ``keys``: addresses (20 bytes) and slots (32) that were read or written, sorted and distinct;
+      verification does not use them
+    - ``headers``: RLP of the parent's header and its ancestors, back to the oldest ancestor whose
+      hash BLOCKHASH read
+
+    Raises WitnessError if a list or an item exceeds the limits of this module.
     """
 
     state: tuple[bytes, ...]
@@ -94,7 +97,7 @@ def _strings(values: Any, name: str) -> tuple[bytes, ...]:
 
 
 def ancestors_of(block_parent: bytes, headers: Sequence[bytes]) -> tuple[Header, ...]:
-    """Returns the headers from the parent with this hash backwards.
+    """Returns the parent's header, whose hash is ``block_parent``, and then its ancestors.
 
     Raises WitnessError if a header's hash is not the parent hash of the header before it.
     """

@@ -132,9 +132,9 @@ class WitnessState:
     def root_after(self, layer: Layer) -> bytes:
         """Returns the root of ``layer``, which is above this state. Raises WitnessError.
 
-        Writes are applied to the tries before deletions, so that deletions find new neighbours.
-        Afterwards this object has the values of ``layer``. The method may be called again for a
-        later layer.
+        Writes are applied to the tries before deletions, so that a deletion finds siblings that the
+        block wrote. Afterwards this object has the values of ``layer``. The method may be called
+        again for a later layer.
         """
         hidden = layer.hidden()
         leaves: dict[bytes, bytes] = {}

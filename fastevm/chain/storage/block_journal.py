@@ -63,7 +63,9 @@ class BlockJournal:
         return self.file.read(position)
 
     def has_block(self, block_hash: bytes) -> bool:
-        """Returns whether the journal contains this block, of any branch. Reads the whole file."""
+        """Returns whether the journal has a block with this hash, on any branch. Reads the whole
+        file.
+        """
         return any(
             record.kind == BLOCK and hashes_of(record.payload)[0] == block_hash
             for record in self.file.records()
@@ -127,8 +129,8 @@ class BlockJournal:
         self.file.rewrite(self._canonical_records(chain))
 
     def readmit(self, chain: Chain, block_hash: bytes) -> None:
-        """Adds a recorded block and its ancestors, without states, after the chain has dropped
-        them.
+        """Adds a recorded block and its ancestors, without states, after the chain has removed them
+        from memory.
 
         Reads the whole file. Raises StorageError if the file does not contain the blocks.
         """
@@ -262,7 +264,8 @@ class BlockJournal:
         if record.kind == BLOCK:
             block_hash, parent_hash = hashes_of(payload)
             if passed and not (chain.knows(parent_hash) and chain.has_state(parent_hash)):
-                return False  # a block below the snapshot, or on a branch abandoned before it
+                # the block is below the snapshot, or its branch was abandoned before the snapshot
+                return False
             chain.add(block_of(payload), is_own=True)
             kept.keep(block_hash)
             return True

@@ -14,7 +14,7 @@ from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.primitives.replace import replace
 
 _SIZE: Final = struct.Struct(">I")  # size of the block's RLP, which follows; then come the receipts
-# bit in that size: an access list with its own size is before the receipts
+# flag in this size field: a block access list, after its own size, precedes the receipts
 _LISTED: Final = 1 << 31
 
 
@@ -39,7 +39,7 @@ def block_of(packed: bytes) -> Block:
 
 
 def hashes_of(packed: bytes) -> tuple[bytes, bytes]:
-    """Returns the hashes of the block and its parent, decoding only these.
+    """Returns the hash of the block and the hash of its parent. Decodes nothing else.
 
     Raises InvalidBlock.
     """

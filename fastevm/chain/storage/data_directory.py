@@ -71,11 +71,16 @@ MEMBERS: Final = (
 class Fsync(Enum):
     """When written data is flushed to disk.
 
-    The setting only matters if the machine loses power or crashes: written data always survives the
-    end of the process. ALWAYS: before a block becomes canonical, including the names of new files.
-    EVERYSEC: within a second. NEVER: when the system decides. The pool never waits for the disk:
-    for it, ALWAYS means EVERYSEC. Slices are never flushed. If the disk has slices but lacks the
-    block below them, the next start fails with an error.
+    The setting only matters if the computer loses power or its system crashes: written data always
+    survives the end of the process.
+
+    - ALWAYS: before a block becomes canonical. The names of new files are flushed, too.
+    - EVERYSEC: within a second.
+    - NEVER: when the operating system decides.
+
+    The pool never waits for the disk: for the pool, ALWAYS means EVERYSEC. Slices are never
+    flushed. If the disk has slices but lacks the block below them, the next start fails with an
+    error.
     """
 
     ALWAYS = "always"
@@ -84,7 +89,7 @@ class Fsync(Enum):
 
 
 class DataDirectory:
-    """The files of one chain under one lock, from ``claim`` to ``close``.
+    """The files of one chain. ``claim`` opens them. The directory is locked until ``close``.
 
     Raises :class:`StorageError` if another process uses the directory, and OSError if it cannot be
     created.
@@ -206,12 +211,13 @@ class DataDirectory:
             )
 
     def restore(self, fresh: Callable[[], Chain], progress: Progress | None = None) -> Chain:
-        """Returns the stored chain. Changes of the chain are recorded from now on.
+        """Returns the stored chain. From now on, changes of the chain are recorded.
 
         ``fresh()`` creates a chain with only its genesis. If the snapshot does not match the
-        journal, every block is executed again. Raises CorruptFile if the journal is damaged. Raises
-        StorageError if the journal does not match the genesis and the rules, or is shorter than
-        when the snapshot was written.
+        journal, every block is executed again.
+
+        Raises CorruptFile if the journal is damaged. Raises StorageError if the journal does not
+        match the genesis and the rules, or is shorter than when the snapshot was written.
         """
         self._check_length()
         self.development.impersonate_signatures()
@@ -252,8 +258,8 @@ class DataDirectory:
     def _continued(
         self, fresh: Callable[[], Chain], snapshot: Snapshot | None, progress: Progress | None
     ) -> Chain | None:
-        """Returns the chain from the last block of the saved archive on, or None if that block does
-        not fit.
+        """Returns the chain from the last block of the saved archive on, or None if the journal
+        does not contain that block.
 
         Earlier records are not read, so damage in them is only found when such a block is read.
         """

@@ -1,7 +1,7 @@
-"""Stores a developer's changes of a chain: clock, block settings, impersonation, snapshots.
+"""Stores a developer's changes to a chain: clock, block settings, impersonation, snapshots.
 
-Each record is a JSON object, and the newest state is valid. Opening the file drops all outdated
-records.
+The content of each record is a JSON object. The newest STATE record replaces the earlier ones.
+Opening the file removes all outdated records.
 """
 
 from __future__ import annotations
@@ -60,21 +60,22 @@ class DevelopmentLog:
         self._append(REVERTED, {"number": number})
 
     def amend(self, keys: Iterable[int | str], accounts: Json) -> None:
-        """Records that accounts will be changed after some snapshots.
+        """Records that accounts will be changed after these snapshots were taken.
 
-        ``accounts``: lists of changed slots by account.
+        ``keys``: numbers or names of the snapshots. ``accounts``: lists of changed slots by
+        account.
         """
         record = {"snapshots": list(map(str, keys)), "accounts": accounts}
         self._add_amended(record)
         self._append(AMENDED, record)
 
     def forget(self, name: str) -> None:
-        """Drops the amendments after a named snapshot, because it is replaced or deleted."""
+        """Removes the amendments after a named snapshot, because it is replaced or deleted."""
         if self.amended.pop(name, None) is not None:
             self.compact()
 
     def compact(self) -> None:
-        """Drops outdated records."""
+        """Removes outdated records from the file."""
         records: list[tuple[int, Json]] = []
         if self.state is not None:
             records.append((STATE, self.state))
@@ -91,7 +92,7 @@ class DevelopmentLog:
         self._kept_bytes = self.file.size
 
     def forget_snapshots(self) -> None:
-        """Drops all numbered snapshots, because the journal of blocks was rewritten."""
+        """Removes all numbered snapshots, because the journal of blocks was rewritten."""
         self._drop(0)
         self.compact()
 

@@ -14,14 +14,14 @@ from fastevm.core.primitives.json_file import read_json
 from fastevm.core.primitives.keccak import keccak256
 
 GENESIS_NAME: Final = "genesis.json"
-CHECKSUM: Final = "checksum"  # the member with the hash of the others
+CHECKSUM: Final = "checksum"  # the member with the hash of the other members
 
 _Hash = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-f]{64}$")]
 _Milliseconds = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """The block time and slice interval in milliseconds of a node that builds blocks."""
+    """The block time and slice interval of a node that builds blocks, in milliseconds."""
 
     block_time_ms: int
     slice_interval_ms: int

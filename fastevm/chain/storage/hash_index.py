@@ -2,7 +2,7 @@
 
 Lookups use the first eight bytes of a hash, so the caller must compare each candidate with the
 whole hash. New entries are collected in memory and written as a sorted run. A thread merges runs of
-similar size, so that there are few. Memory holds the first key of each page of a run.
+similar size, so that there are few runs. Memory holds the first key of each page of a run.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class HashIndex:
         self._young[key] = value
 
     def flush(self) -> None:
-        """Writes the collected entries if there are enough. On OSError they stay in memory."""
+        """If there are enough collected entries, writes them. On OSError they stay in memory."""
         if len(self._young) < self._run_records:
             return
         run = _Run(self._directory)
@@ -103,7 +103,7 @@ class HashIndex:
             self._merger.start()
 
     def _merge_all(self) -> None:
-        """Merges neighbours until each run has at least twice the size of the next."""
+        """Merges adjacent runs until each run has at least twice the size of the next run."""
         try:
             while (pair := _like_sizes(self._runs)) is not None:
                 merged = _merged(*pair, self._directory)

@@ -1,7 +1,7 @@
 """Verifies and repairs the record files of a data directory that no node uses.
 
 Verification changes nothing. Repair first copies a damaged file to a new name. Then it corrects a
-single flipped bit, which the checksum locates, or drops records that cannot be corrected.
+single flipped bit, which the checksum locates, or removes records that cannot be corrected.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def verify(directory: Path) -> list[FileReport]:
 def repair(directory: Path, genesis: bytes | None = None) -> list[str]:
     """Repairs a damaged directory. Returns the repairs as sentences.
 
-    ``genesis``: content of a missing ``genesis.json``. Raises StorageError if it belongs to another
-    chain, or if a node uses the directory.
+    ``genesis``: content of a missing ``genesis.json``. Raises StorageError if this content belongs
+    to another chain, or if a node uses the directory.
     """
     with _lock(directory):
         done = []
@@ -261,7 +261,7 @@ def _lost_bytes(directory: Path, label: bytes, size: int) -> int:
 
 
 def _accept_loss(directory: Path, label: bytes) -> list[str]:
-    """Makes the snapshot refer to a journal of blocks whose end is missing."""
+    """Records the size of the shortened journal of blocks in the state snapshot."""
     size = _whole_size(_verify_file(directory / block_journal.FILE_NAME, label))
     lost = _lost_bytes(directory, label, size)
     if not lost:
@@ -297,7 +297,7 @@ def _orphaned_slices(directory: Path, label: bytes) -> preconfirmed.Preconfirmed
 
 
 def _return_slices(directory: Path, label: bytes) -> list[str]:
-    """Moves pre-confirmed transactions that can no longer be sealed to the pool."""
+    """Moves pre-confirmed transactions to the pool if they can no longer be sealed."""
     orphan = _orphaned_slices(directory, label)
     if orphan is None:
         return []
@@ -373,8 +373,8 @@ def _corrected_header(found: bytes, label: bytes) -> bytes | None:
     """Returns the original header for these damaged bytes, or None if no such header is near
     enough.
 
-    The header of a file that ends in its header is replaced. In other files at most
-    MAX_FLIPPED_BITS bits may differ from a valid header, and at most one of them in the salt.
+    If the file ends within its header, returns a new header. Otherwise at most MAX_FLIPPED_BITS
+    bits may differ from a valid header, and at most one of them in the salt.
     """
     old = old_header(label).data
     if len(found) < header_bytes(label):
@@ -404,7 +404,9 @@ def _scan(descriptor: int, label: bytes) -> Iterator[Record | Damage]:
 def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator[Record]:
     """Yields the records of the repaired file. Appends a description of each repair to ``done``.
 
-    A chain and a block under construction cannot continue after a gap; pooled transactions can.
+    A record that cannot be corrected is left out of the pool's journal. All other files end before
+    such a record, because a chain and a block under construction cannot continue after a gap. Only
+    the newest state of the development log is kept in addition.
     """
     header = read_header(descriptor, label)
     assert header is not None
@@ -444,9 +446,9 @@ def corrected(data: bytes, salt: int) -> Record | None:
     _, stored, kind = HEAD.unpack_from(data)
     payload = data[HEAD.size :]
     difference = record_checksum(kind, payload, salt) ^ stored
-    if difference.bit_count() <= 1:  # the flipped bit is in the size (0) or the checksum
+    if difference.bit_count() <= 1:  # the flipped bit is in the size or the checksum
         return Record(kind, payload, len(data))
-    effect = CRC_POLYNOMIAL  # effect of the last bit that the checksum covers
+    effect = CRC_POLYNOMIAL  # change of the checksum if the last bit is flipped
     for position in range(8 * len(payload) + 8):
         if effect == difference:
             fixed = bytearray(bytes([kind]) + payload)

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 FILE_NAME: Final = "preconfirmed.log"
 DRAFT, SLICE = 1, 2
 ROOT_BYTES: Final = 32
-MAX_BYTES: Final = 16 * 1024 * 1024  # size above which the slices of earlier blocks are dropped
+MAX_BYTES: Final = 16 * 1024 * 1024  # size above which the slices of earlier blocks are removed
 
 
 class PreconfirmedBlock(Struct):

@@ -10,9 +10,9 @@ checksum of all these (4 bytes each). Then follow the records: size of the paylo
 (4, 4 and 1 bytes), payload. Numbers are big-endian, checksums are CRC-32.
 
 The salt is random, and the checksum of each record starts from it. A payload often comes from a
-client: without the salt, calldata with the bytes of a complete record would look like a record
-after a torn one. Files of the first format (`OLD_MAGIC`) have no salt. They stay readable and get
-one when they are rewritten.
+client. Without the salt, calldata could contain the bytes of a complete record. Inside a torn
+record, these bytes would then look like the next record. Files of the first format (`OLD_MAGIC`)
+have no salt. They stay readable, and a rewrite adds a salt.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class ScratchFile:
         self.size = max(self.size, start + len(data))
 
     def read(self, start: int, size: int) -> bytes:
-        """Returns the bytes at an offset; fewer at the end of the file."""
+        """Returns the bytes at an offset. At the end of the file these are fewer than ``size``."""
         return os.pread(self.descriptor, size, start)
 
 

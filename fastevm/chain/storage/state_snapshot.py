@@ -34,7 +34,7 @@ FILE_NAME: Final = "state.snapshot"
 POSITION, CHUNK, END = 1, 3, 4  # kinds of records; 2 was a compressed state
 DEPTH: Final = 64  # blocks behind the head
 SNAPSHOT_GAS: Final = 5_000_000_000  # gas executed between snapshots
-# the same on a fork, whose start then executes for at most a second
+# SNAPSHOT_GAS on a fork: lower, so that a start executes blocks for at most a second
 FORK_SNAPSHOT_GAS: Final = 500_000_000
 BLOCK_GAS: Final = 100_000  # gas counted for an empty block
 AMENDMENT_GAS: Final = 20_000  # gas counted for a change of the state without a block
@@ -112,9 +112,7 @@ class SnapshotFile:
 
 
 def journal_size_in(first: object) -> int:
-    """Returns the journal size in the first record of a snapshot, or 0 if the record is another
-    one.
-    """
+    """Returns the journal size in the first record of a snapshot; 0 if it is of another kind."""
     if (
         not isinstance(first, Record)
         or first.kind != POSITION
@@ -125,7 +123,7 @@ def journal_size_in(first: object) -> int:
 
 
 def _shortened(records: Iterator[Record], size: int) -> Iterator[tuple[int, bytes]]:
-    """Yields the records of a snapshot, for a journal of at most ``size`` bytes."""
+    """Yields the records of a snapshot, with the recorded journal size limited to ``size``."""
     for record in records:
         payload = record.payload
         if record.kind == POSITION:
@@ -160,7 +158,7 @@ class Snapshotter:
     def count(self, gas: int) -> None:
         """Adds executed gas to the count since the last snapshot.
 
-        Wakes the thread if it is enough.
+        Wakes the thread if the count has reached the amount for the next snapshot.
         """
         self._gas += gas
         if self._gas >= self._enough and time.monotonic() >= self._earliest:

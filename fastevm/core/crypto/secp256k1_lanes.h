@@ -240,7 +240,8 @@ FE_IFMA static void fe_add_g(fe_point* sum, const fe_num* scale, const fe_halves
     }
 }
 
-/* Recovers eight keys. The caller recovers lanes without `found` with complete formulas. */
+/* Recovers eight keys. For lanes without `found`, the caller must use complete addition formulas.
+*/
 FE_IFMA static void fe_recover_eight(fe_recovery* jobs) {
     fe_affine point, multiples[FE_R_POINTS];
     fe_halves halves;

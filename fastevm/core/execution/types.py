@@ -56,11 +56,14 @@ class Item(NamedTuple):
 class HeaderField(NamedTuple):
     """A row of `HEADER_FIELDS`. The annotations of `Header` define all rows.
 
-    ``kind`` and ``size``: ("bytes", n) means exactly n bytes, ("int", n) an integer of at most n
-    bytes, ("data", 0) any number of bytes. ``json``: name in a JSON-RPC block. ``fork``: the
-    mainnet fork that added the field. ``flag``: name of the rules parameter that is true if headers
-    have the field; empty for a field of all forks. ``empty``: the field's value in a block without
-    content. ``counts``: whether the default is the parent's value plus one.
+    - ``kind`` and ``size``: ("bytes", n) means exactly n bytes, ("int", n) an integer of at most n
+      bytes, ("data", 0) any number of bytes
+    - ``json``: name in a JSON-RPC block
+    - ``fork``: the mainnet fork that added the field
+    - ``flag``: name of the rules parameter that is true if headers have the field; empty for a
+      field of all forks
+    - ``empty``: the field's value in a block without content
+    - ``counts``: whether the default value is the parent's value plus one
     """
 
     name: str
@@ -223,8 +226,8 @@ class BlockEnvironment(Struct, frozen=True, kw_only=True):
     """The block context of a call. Fees are in wei, ``timestamp`` in seconds.
 
     ``l1_number``: the result of NUMBER on Arbitrum; if 0, NUMBER returns ``number``.
-    ``header_base_fee``: the base fee that Arbitrum's precompiles see if the call offers no price
-    and ``base_fee`` is therefore 0; else 0.
+    ``header_base_fee``: the base fee of the header, which Arbitrum's precompiles see, if the call
+    offers no gas price and ``base_fee`` is therefore 0; otherwise 0.
     """
 
     coinbase: bytes
@@ -377,10 +380,12 @@ class Receipt(Struct, frozen=True, kw_only=True):
     """The outcome of a transaction in its block.
 
     ``status`` is None before Byzantium, where ``post_state`` holds the state root instead. Prices
-    are in wei. The blob fields are None for transactions without blobs; ``contract_address`` is
-    None for transactions that create no contract. ``deposit_nonce`` is the sender's nonce before a
-    deposit (OP Stack, from Regolith on); the encoding contains it if ``deposit_receipt_version`` is
-    set. ``l1_gas_used`` is the part of the gas that paid for data on L1 (Arbitrum).
+    are in wei. The blob fields are None for transactions without blobs. ``contract_address`` is
+    None for transactions that create no contract.
+
+    ``deposit_nonce`` is the sender's nonce before a deposit (OP Stack, from Regolith on). The
+    encoding contains it only if ``deposit_receipt_version`` is set. ``l1_gas_used`` is the part of
+    the gas that paid for data on L1 (Arbitrum).
     """
 
     tx_type: int

@@ -4,11 +4,13 @@ from fastevm.core.interpreter.machine cimport Machine
 
 
 cdef enum:
-    LONG_RUN_GAS = 300_000_000  # gas; an execution with more checks that our handlers are installed
+    # an execution with more gas checks that our signal handlers are installed
+    LONG_RUN_GAS = 300_000_000
 
 
-# Call it before an execution that can pause. On the main thread it replaces `m.cancel`, and the
-# machine returns SUSPENDED after a signal, and once near the start of a long execution.
+# Call it before an execution that can pause. On the main thread it sets `m.cancel` to a flag of
+# this module. The machine then returns SUSPENDED after a signal, and once near the start of a long
+# execution.
 cdef void begin_interruptible(Machine* m, bint is_long) noexcept
 # Call it after SUSPENDED. Runs Python's signal handlers and raises what they raise; the exception
 # ends the execution.

@@ -3,9 +3,9 @@
 The signals are those that programs usually handle, such as SIGINT (Ctrl-C), SIGTERM and SIGALRM.
 Python runs signal handlers on the main thread, between two bytecode instructions, and code without
 the GIL executes no bytecode. So a C handler calls Python's handler and writes a request, which the
-machine checks at jumps. `signal.signal` replaces our handler; the next long execution installs it
-again at its first call, or the first back-edge after a million gas. Shorter executions skip this
-check, which is a system call for each signal.
+machine checks at jumps. If a program calls `signal.signal`, this replaces our handler. The next
+long execution installs our handler again at its first call, or at its first back-edge after a
+million gas. Shorter executions skip this check, which is a system call for each signal.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -25,7 +25,7 @@ cdef extern from *:
     """
     #include <signal.h>
 
-    /* The requests that a signal writes: those of cancellation.pxd. */
+    /* The requests that a signal writes. cancellation.pxd defines the same values. */
     enum { FE_CANCEL_REQUEST = 1, FE_PAUSE_REQUEST = 2, FE_WATCHED = 8 };
 
     static int fe_pause_request;

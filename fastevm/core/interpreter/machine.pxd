@@ -212,12 +212,12 @@ cdef struct Machine:
 
 cdef Machine* machine_new() noexcept nogil
 cdef void machine_free(Machine* m) noexcept nogil
-# Prepares the machine for idling: drops an unfinished message and frees large buffers.
+# Prepares the machine for idling: removes an unfinished message and frees large buffers.
 cdef void machine_idle(Machine* m) noexcept nogil
-# Drops an unfinished message. Does not roll back the world.
+# Removes an unfinished message. Does not roll back the world.
 cdef void machine_abandon(Machine* m) noexcept nogil
 # Starts a message: transfers the value and opens the first frame. Returns RUNNING, a request, or
-# the final status if the message needs no code (a call of a precompile or of an account without
+# the final status if the message needs no code (a call to a precompile or to an account without
 # code). Does not charge intrinsic gas or change the nonce of the sender.
 cdef Status machine_start(Machine* m, const Message* message) noexcept nogil
 # Runs the message until it ends or makes a request. After satisfying the request, call it again.

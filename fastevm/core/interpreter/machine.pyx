@@ -452,7 +452,7 @@ cdef void return_to_caller(Machine* m, const Frame* f, Status status, int64_t ga
         memcpy(caller.memory + f.return_offset, m.output.bytes, size)
 
 
-# Ends the message with a failure, rolls back its changes and drops all frames.
+# Ends the message with a failure, rolls back its changes and removes all frames.
 cdef void fail_message(Machine* m, Status status) noexcept nogil:
     world_rollback(m.world, &m.frames[0].checkpoint)
     machine_abandon(m)

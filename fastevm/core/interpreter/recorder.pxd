@@ -13,7 +13,7 @@ cdef Status record_step(Machine* m, const Frame* f) noexcept nogil
 # Completes the open step after its op: `gas` is the gas left, `status` the halt that ended the
 # frame, or RUNNING.
 cdef void finish_step(Machine* m, int64_t gas, Status status) noexcept nogil
-# Drops the record of the open step, because its op will be executed again.
+# Removes the record of the open step, because its op will be executed again.
 cdef void forget_step(Machine* m) noexcept nogil
 # Record that the top frame starts, or that it ends with `m.output` as its output.
 cdef Status record_enter(Machine* m, const Frame* f) noexcept nogil

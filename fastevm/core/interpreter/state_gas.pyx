@@ -172,7 +172,8 @@ cdef void leave_state_gas(Machine* m, Frame* f, Status status) noexcept nogil:
 
 
 cdef void merge_reservoirs(Frame* caller, StateGas* into, const StateGas* s) noexcept nogil:
-    """Returns the callee's reservoir to the caller, whose own reservoir is empty meanwhile."""
+    """Gives the callee's reservoir back to the caller, whose reservoir was empty during the call.
+    """
     cdef int64_t part
     into.left = s.left
     into.spilled += s.spilled

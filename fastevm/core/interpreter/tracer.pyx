@@ -139,12 +139,13 @@ cdef dict access_values(const AccessRecord* r):
 cdef class StepTrace:
     """The trace records of an execution.
 
-    ``steps``: whether to record every op, which slows down execution. ``calls``: whether to record
-    the start and end of each frame. ``stack_words``: maximum number of stack words per step, from
-    the top; None = the whole stack. ``memory`` and ``return_data``: whether steps include their
-    bytes. ``limit``: bytes of records after which execution pauses until `drain` is called; one
-    record always fits. ``accesses``: whether to record the accounts and slots that native contracts
-    read or write.
+    - ``steps``: whether to record every op, which slows down execution
+    - ``calls``: whether to record the start and end of each frame
+    - ``accesses``: whether to record the accounts and slots that native contracts read or write
+    - ``stack_words``: maximum number of stack words per step, from the top; None: the whole stack
+    - ``memory`` and ``return_data``: whether steps include the memory and the return data
+    - ``limit``: bytes of records after which execution pauses until `drain` is called; one record
+      always fits
     """
 
     def __cinit__(

@@ -1,4 +1,4 @@
-# A call of a native contract, and the functions that its body may use. See README.md.
+# A call to a native contract, and the functions that its body may use. See README.md.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.buffer cimport Buffer

@@ -5,8 +5,8 @@ from fastevm.core.primitives.intrinsics cimport atomic_load_int
 cdef enum CancelRequest:
     NO_REQUEST = 0
     CANCEL_REQUEST = 1          # the execution ends with CANCELLED
-    PAUSE_REQUEST = 2           # machine_run returns SUSPENDED; the host clears it and resumes
-    LOOK_REQUEST = 3            # like PAUSE_REQUEST, at the first back-edge after LOOK_AFTER_GAS, or call
+    PAUSE_REQUEST = 2  # machine_run returns SUSPENDED; the host clears the request and resumes
+    LOOK_REQUEST = 3  # pauses at the next call, or at a backward jump once LOOK_AFTER_GAS is used
 
 
 cdef enum:

@@ -6,7 +6,7 @@ import zlib
 from typing import Final
 
 GZIP: Final = 31  # wbits value of zlib for a gzip header
-ZLIB: Final = 15  # the same for a zlib header
+ZLIB: Final = 15  # wbits value of zlib for a zlib header
 PIECE: Final = 1 << 20  # bytes that are unpacked in one step, while the GIL is released
 
 

@@ -10,7 +10,7 @@ cdef enum:
     HASH_SIZE = 8_192
     WINDOW = 8_192            # maximum distance of a match
     TAIL = 13                 # number of last bytes that are always literals
-    MATCH_TAIL = 9            # bytes that a match may extend past its last start
+    MATCH_TAIL = 9            # a match may extend this many bytes into the last TAIL bytes
     LITERAL_RUN = 32          # literals per length byte
     MATCH_RUN = 262           # maximum length of a match, which takes three bytes
 

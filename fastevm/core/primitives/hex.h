@@ -13,7 +13,8 @@
 #endif
 #endif
 
-/* Encodes whole blocks of 16 bytes. Returns the number of bytes encoded; the caller does the rest.
+/* Encodes whole blocks of 16 bytes. Returns the number of bytes encoded. The caller must encode the
+rest.
    */
 static inline size_t fe_hex_encode_blocks(char* out, const uint8_t* data, size_t size) {
     size_t at = 0;
@@ -53,8 +54,8 @@ static inline fe_hex_digits fe_hex_values(const char* text, fe_hex_digits* right
 }
 #endif
 
-/* Decodes whole blocks of 32 digits. Returns the number of bytes decoded; the caller does the rest.
-   `wrong` becomes 0xff in lanes that held a character other than a hex digit. */
+/* Decodes whole blocks of 32 digits. Returns the number of bytes decoded. The caller must decode
+the rest. `wrong` becomes 0xff in lanes that held a character other than a hex digit. */
 static inline size_t fe_hex_decode_blocks(
     uint8_t* out, const char* text, size_t size, uint8_t* wrong
 ) {

@@ -41,7 +41,7 @@ FE_INLINE int fe_popcount32(uint32_t x) {
 
 FE_INLINE void fe_prefetch(const void* p) { __builtin_prefetch(p); }
 /* Prefetches many records before the first one is touched, so that the cache misses overlap. Atomic
-   operations alone would take them one after the other. */
+operations alone would cause one cache miss after another. */
 FE_INLINE void fe_prefetch_all(void* const* records, int count) {
     for (int i = 0; i < count; i++) __builtin_prefetch(records[i]);
 }

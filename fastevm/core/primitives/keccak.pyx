@@ -76,8 +76,8 @@ def keccak256_all(messages: list[bytes]) -> list[bytes]:
 def use_lanes(most: int = MOST_LANES) -> int:
     """Limits `keccak256_all` to ``most`` messages at a time. For tests.
 
-    Returns the number of lanes; 0 means one message after the other. The default is the maximum of
-    the processor.
+    Returns the number of lanes; 0 means that messages are hashed one after another. The default is
+    the maximum of the processor.
     """
     fe_keccak_many_choose(most)
     return fe_keccak_lanes

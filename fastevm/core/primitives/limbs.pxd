@@ -44,7 +44,7 @@ cdef inline uint64_t join_left(uint64_t high, uint64_t low, int s) noexcept nogi
     return (high << s) | ((low >> 1) >> (63 - s))
 
 
-# --- one digit: u has one limb more than v, its top ones are below v, and v's top bit is set ---
+# --- one digit: u has one limb more than v, u's top limbs are below v, and v's top bit is set ---
 
 # Returns the quotient digit, estimated from the top three limbs of u and the top two of v: exact,
 # or 1 too large.

@@ -22,7 +22,7 @@ cdef inline bint goes_first(const uint8_t* one, const uint8_t* other) noexcept n
 cdef void merge(
     uint8_t* out, const uint8_t* left, size_t* left_size, const uint8_t* right, size_t* right_size
 ) noexcept nogil:
-    """Writes records in order until either side is exhausted. Sets both sizes to the bytes taken.
+    """Writes records in order until either input is exhausted. Sets both sizes to the bytes read.
     """
     cdef size_t i = 0, j = 0
     while i < left_size[0] and j < right_size[0]:
@@ -39,7 +39,7 @@ cdef void merge(
 def merge_records(left: bytes, right: bytes) -> tuple[bytes, int, int]:
     """Merges two sequences of sorted 16-byte records until either is exhausted.
 
-    Returns the merged records and how many bytes were taken from each side. Raises ValueError if
+    Returns the merged records and how many bytes were read from each sequence. Raises ValueError if
     a length is not a multiple of 16.
     """
     cdef size_t left_size = <size_t>len(left), right_size = <size_t>len(right)

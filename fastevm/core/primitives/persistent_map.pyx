@@ -325,7 +325,7 @@ cdef MapNode* set_below(MapNode* node, void* leaf, Walk* w, bint private) noexce
 
 
 cdef void* other_leaf(const MapNode* node, const MapKind* kind, const uint8_t* key) noexcept nogil:
-    """Returns the leaf with another key (borrowed) of a node that has two leaves."""
+    """Returns the leaf of a two-leaf node whose key is not ``key``. Borrows the reference."""
     cdef void** slots = slots_of(node)
     while node.leaves == 0:
         node = <const MapNode*>slots[0]

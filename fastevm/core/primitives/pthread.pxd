@@ -33,8 +33,8 @@ cdef extern from "<signal.h>" nogil:
     int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
 
 
-# Starts a detached thread. Returns whether it started. All signals are blocked in it: the process's
-# signals belong to its other threads.
+# Starts a detached thread. Returns whether it started. The thread blocks all signals, so that the
+# other threads of the process receive them.
 cdef inline bint start_thread(void* (*run)(void*) noexcept nogil, void* argument) noexcept nogil:
     cdef pthread_attr_t attributes
     cdef pthread_t thread = 0

@@ -19,7 +19,7 @@ from fastevm.core.primitives.word cimport (
 
 cdef enum:
     STRING = 0x80             # header of a string, plus its size up to SHORT
-    LIST = 0xc0               # header of a list, likewise for a list
+    LIST = 0xc0               # header of a list, plus its size up to SHORT
     SHORT = 55                # the longest payload whose size fits the first byte
     LONG_STRING = 0xb7        # plus the number of bytes of the size
     LONG_LIST = 0xf7

@@ -161,7 +161,7 @@ cdef void* slab_alloc(uint32_t lines) noexcept nogil:
 
 
 cdef Chunk* give_record(Slab* slab, Chunk* chunk, uint32_t index) noexcept nogil:
-    """Frees a record. Returns the chunk if it is empty now and a spare chunk exists already."""
+    """Frees a record. Returns the chunk to unmap if it is now empty and a spare chunk exists."""
     if is_full(chunk):
         list_chunk(slab, chunk)
     count_at(chunk, index)[0] = chunk.first_free
@@ -212,7 +212,9 @@ cdef SlabUse slab_use() noexcept nogil:
 
 
 def records_in_use() -> dict[str, int]:
-    """Returns the number of ``records``, their ``record_bytes``, and all ``chunk_bytes``."""
+    """Returns the number of ``records``, their size ``record_bytes``, and ``chunk_bytes`` of all
+    chunks.
+    """
     return slab_use()
 
 

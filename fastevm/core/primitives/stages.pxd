@@ -15,7 +15,7 @@ cdef struct Stage:
     StageEnd end              # may be NULL
     int64_t count             # number of items; with 0 only `end` runs
     int64_t padding[5]        # puts each counter on its own cache line
-    int64_t taken             # number of items that threads have taken; atomic
+    int64_t taken             # number of items that threads have claimed; atomic
     int64_t padding_after_taken[7]
     int64_t left              # number of items that have not ended; atomic
     int64_t padding_after_left[7]

@@ -29,7 +29,7 @@ cdef extern from "<pthread.h>" nogil:
 
 
 cdef struct Team:
-    int taken                 # a caller uses the pool; atomic
+    int taken                 # whether a caller uses the pool; atomic
     EventCount called
     EventCount ended
     pthread_mutex_t guard     # protects all members below
@@ -47,7 +47,7 @@ cdef Team team
 cdef bint answer(
     int member, uint64_t* answered, TeamWork* work, void** context
 ) noexcept nogil:
-    """Runs the work of a new call if it needs this thread. Returns whether it did."""
+    """Joins a new call if the call needs this thread: sets ``work``. Returns whether it joined."""
     cdef bint wanted
     pthread_mutex_lock(&team.guard)
     wanted = team.call != answered[0] and team.wanted >= member

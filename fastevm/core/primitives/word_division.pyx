@@ -89,8 +89,8 @@ cdef inline void reduce_limbs(Word* r, const uint64_t* u, int size, const Word* 
         r.d[0] = u[0]
 
 
-# Computes a + b modulo n, for a and b below 2n: a subtraction reduces each operand, another their
-# sum.
+# Computes a + b modulo n, for a and b below 2n: at most one subtraction reduces each operand, and
+# at most one more reduces the sum.
 cdef inline void add_reduced(Word* r, const Word* a, const Word* b, const Word* n) noexcept nogil:
     cdef Word x, y
     word_copy(&x, a)

@@ -2,8 +2,8 @@
 
 Any contract may emit a Transfer log. A change is ``verified`` if the token's storage changed
 accordingly: for a balance, some slot changed by the same amount; for an ERC-721 token, some slot
-changed from the old to the new holder. Fake logs, and tokens with another storage layout, are
-reported as not verified.
+changed from the old to the new holder. A change from a fake log, or of a token with another storage
+layout, is reported as not verified.
 
 Sources: ERC-20, ERC-721, ERC-1155, EIP-7702.
 """

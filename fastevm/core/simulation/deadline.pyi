@@ -46,7 +46,10 @@ class Deadline:
 
 @final
 class Watchdog:
-    """Calls `Deadline.expire` at every tick on each deadline whose time has passed."""
+    """Calls `Deadline.expire` at every tick on each deadline whose time has passed.
+
+    The thread starts with the first deadline and sleeps while there is none.
+    """
 
     def begin(self, deadline: Deadline, seconds: float = 0.0) -> None: ...
     def end(self, deadline: Deadline) -> None: ...

@@ -49,7 +49,7 @@ local = ThreadValues()
 
 
 def out_of_time(seconds: float | None) -> SimulationError:
-    """Returns the error of a simulation stopped after ``seconds`` s; None: it had no time limit."""
+    """Returns the error of a simulation stopped by its limit of ``seconds`` s (None: no limit)."""
     if seconds is None or seconds == INFINITY:
         return SimulationError("timeout", "execution aborted")
     return SimulationError("timeout", f"execution aborted (timeout = {seconds:g}s)")
@@ -91,8 +91,9 @@ cdef Deadline exchange(Deadline deadline):
 
 
 cdef class Deadline:
-    """Stops the simulations of a thread after a certain time. Without a time, only `cancel` stops
-    them.
+    """Stops the simulations of one thread when its time has come.
+
+    Without a time, only `cancel` stops them.
 
     ``is_brief``: whether the owner cancels the deadline long before any time limit. The watchdog
     ignores such a deadline.
@@ -108,8 +109,7 @@ cdef class Deadline:
         self.stop()
 
     def expire(self) -> None:
-        """Stops the current simulation. The watchdog calls it every tick once the time has passed.
-        """
+        """Stops the current simulation. The watchdog calls it every tick after the deadline."""
         self.stop()
 
     def active(self) -> Active:
@@ -258,7 +258,7 @@ def time_limit(runner: object, seconds: float) -> TimeLimit:
     """Returns a context manager in which ``runner`` stops after ``seconds`` s.
 
     The runner also stops when the deadline of the thread expires. ``runner.set_deadline`` makes its
-    machine read the request of a deadline, and returns None or a listener, whose ``cancel`` is
-    called whenever the deadline stops a simulation.
+    machine read the request of a deadline. The method returns None, or a listener whose ``cancel``
+    is called whenever the deadline stops a simulation.
     """
     return TimeLimit(runner, seconds)

@@ -1,7 +1,7 @@
 """Runs plans of simulated chains, and does the parts of the work that need Python.
 
-A chain halts for fees that need arbitrary-precision arithmetic, state roots, requests, and results
-beyond the eth_simulateV1 standard.
+A chain halts when it needs Python: for fees that need arbitrary-precision arithmetic, for state
+roots, for requests, and for results that extend eth_simulateV1.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE

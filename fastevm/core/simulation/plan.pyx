@@ -165,7 +165,10 @@ ASKED_AHEAD = 16  # calls per plan for which a remote state prefetches values
 
 
 cdef class Plan:
-    """The input of a simulation. It is filled once; several threads may run it at the same time."""
+    """The input of a simulation.
+
+    A plan is filled once; then several threads may run it concurrently.
+    """
 
     def __cinit__(self) -> None:
         self.arena = arena_new(ARENA_CHUNK)

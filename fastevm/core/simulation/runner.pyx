@@ -76,11 +76,11 @@ cdef Address address_from(bytes value) except *:
 
 
 cdef class Runner(BlockBuilder):
-    """A block of simulated calls. Only one thread may use it at a time; it is reused for later
-    blocks.
+    """A block of simulated calls. Only one thread may use it at a time.
 
-    ``open`` attaches it to a state, ``override`` changes what calls see, ``simulate`` runs a call.
-    ``begin`` and ``seal`` work as in `BlockBuilder`.
+    ``open`` attaches the runner to a state, ``override`` changes what calls see, ``simulate`` runs
+    a call. ``begin`` and ``seal`` work as in `BlockBuilder`. The runner can be reused for later
+    blocks.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ cdef class Runner(BlockBuilder):
         before it. ``environment``: the block values that calls see; None: those of the header.
         """
         self.look()
-        self.is_set_up = False  # discards the state of a block that was refused
+        self.is_set_up = False  # the last block may not have been ended
         BlockBuilder.__init__(
             self, view.layer, view.header, view.schedule, chain_id=view.config.chain_id,
             deposit_contract=view.config.deposit_contract, ancestors=view.ancestors,
@@ -171,8 +171,9 @@ cdef class Runner(BlockBuilder):
     def simulate(self, plan: Plan, gas: int) -> CallOutcome:
         """Runs the plan's first call with the given gas.
 
-        Skips the checks of the nonce and of the sender's code, and of fees if the call has no gas
-        price. Raises InvalidTransaction without a change, or SimulationError if cancelled.
+        Skips the checks of the nonce and of the sender's code. If the call has no gas price, also
+        skips the checks of fees. Raises InvalidTransaction, and changes nothing, for an invalid
+        call. Raises SimulationError if the call is cancelled.
         """
         cdef Plan calls = plan
         cdef const PlannedCall* call = call_at(calls, 0)

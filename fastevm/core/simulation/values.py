@@ -113,10 +113,11 @@ class SimulatePayload(Struct, frozen=True, kw_only=True):
 class SimulateOptions(Struct, frozen=True, kw_only=True):
     """Options of eth_simulateV1 that depend on the node's dialect and limits.
 
-    ``zero_state_root``: whether simulated headers have a zero state root instead of the computed
-    root. ``block_spacing``: seconds between simulated blocks. ``gas_cap``: maximum gas of all calls
-    together (0: unlimited). ``timeout``: seconds. ``output_cap``: maximum size in bytes of all
-    return data together (None: unlimited).
+    - ``zero_state_root``: whether simulated headers have a zero state root, not the computed root
+    - ``block_spacing``: seconds between simulated blocks
+    - ``gas_cap``: maximum gas of all calls together (0: unlimited)
+    - ``timeout``: seconds
+    - ``output_cap``: maximum size in bytes of all return data together (None: unlimited)
     """
 
     zero_state_root: bool
@@ -141,11 +142,14 @@ class ErrorForm(Struct, frozen=True, kw_only=True):
 class StateView(Struct, frozen=True, kw_only=True):
     """An immutable state to execute calls on, and its block.
 
-    ``header``: the header of the block whose execution gave this state (for ``pending``, of the
-    pending block). ``block_hash``: hash of that block. ``ancestors``: hashes of its ancestors,
-    parent first. ``schedule``: the rules of ``header``. ``config``: the chain's configuration, for
-    later blocks. ``next_block``: default block overrides of simulated blocks; its number and time
-    apply to the first simulated block.
+    - ``header``: the header of the block whose execution gave this state (for ``pending``, of the
+      pending block)
+    - ``block_hash``: hash of that block
+    - ``ancestors``: hashes of its ancestors, parent first
+    - ``schedule``: the rules of ``header``
+    - ``config``: the chain's configuration, for later blocks
+    - ``next_block``: default block overrides of simulated blocks; its number and time apply to the
+      first simulated block
     """
 
     header: Any
@@ -231,11 +235,15 @@ StateDiff = Mapping[bytes, AccountChange]
 class AssetChange(Struct, frozen=True, kw_only=True):
     """A change that a call made to one account's assets or approvals.
 
-    If ``kind`` is ``native`` (wei, fees included), ``erc20``, ``erc721`` or ``erc1155``, the
-    account gained ``change`` of ``token`` (and ``token_id``); ``verified`` says whether the token's
-    storage confirms that. ``approval``, ``approvalForAll``: ``counterparty`` may spend ``change``.
-    ``code``: the account's code changed. ``delegation``: the account now delegates to
-    ``counterparty``, or to no account if that is None.
+    ``kind`` says what changed:
+
+    - ``native`` (wei, fees included), ``erc20``, ``erc721``, ``erc1155``: the account gained
+      ``change`` of ``token`` (and ``token_id``). ``verified``: whether the token's storage confirms
+      this.
+    - ``approval``, ``approvalForAll``: ``counterparty`` may spend ``change``.
+    - ``code``: the account's code changed.
+    - ``delegation``: the account now delegates to ``counterparty``, or to no account if that is
+      None.
     """
 
     kind: str

@@ -36,13 +36,14 @@ class TimeActivation(NamedTuple):
 class Activations:
     """The forks of one chain; immutable.
 
-    ``by_block``: (number, Fork) in ascending order; Frontier applies before the first number.
-    ``by_time``: (timestamp, Fork, BlobParameters | None) in ascending order. Each fork holds
-    complete rules. The merge happens when the total difficulty reaches
-    ``terminal_total_difficulty``; ``merge_block`` is the first block after the merge, if known.
-    ``netsplit_block`` is the virtual fork in the fork id (EIP-3675), ``dao_block`` the block of the
-    DAO's irregular balance moves, and ``canyon_time`` and ``denim_time`` the timestamps of Canyon
-    (OP Stack) and Denim (Base).
+    - ``by_block``: (number, Fork) in ascending order; Frontier applies before the first number
+    - ``by_time``: (timestamp, Fork, BlobParameters | None) in ascending order; each fork has
+      complete rules
+    - ``terminal_total_difficulty``: the merge happens when the total difficulty reaches it
+    - ``merge_block``: the first block after the merge, if known
+    - ``netsplit_block``: the virtual fork in the fork id (EIP-3675)
+    - ``dao_block``: the block of the DAO's irregular balance moves
+    - ``canyon_time`` and ``denim_time``: timestamps of Canyon (OP Stack) and Denim (Base)
     """
 
     __slots__ = (
@@ -160,9 +161,9 @@ class Activations:
         """Returns the schedule of the block with this number and timestamp (seconds).
 
         ``after_merge``: whether the parent had reached the terminal total difficulty. If it is
-        ``None`` (unknown), the block counts as merged if the terminal difficulty is 0, or from
-        ``merge_block`` on or, if that is unknown, from the first fork by timestamp on. Forks by
-        timestamp are never active before the merge.
+        ``None`` (unknown), the block counts as merged in any of these cases: the terminal
+        difficulty is 0; the block is ``merge_block`` or later; ``merge_block`` is unknown and a
+        fork by timestamp is active. Forks by timestamp are never active before the merge.
         """
         if not (self._is_merged(number, timestamp) if after_merge is None else after_merge):
             index = bisect_right(self._block_numbers, number) - 1

@@ -1,8 +1,9 @@
-"""The EIPs, one entry each: the opcodes it prices, the parameters it sets, the precompiles it adds.
+"""The EIPs, one entry each, with the numbers of the rules.
 
-This module contains all numbers of the rules, each under the EIP that set it. An entry without
-numbers stands for an EIP that only changes behaviour; the code implements that change. Rules that
-apply to all of history (EIP-2681, EIP-3607, EIP-7610) are not listed by any fork.
+An entry has the opcodes that the EIP prices, the parameters that it sets, and the precompiles that
+it adds. An entry without numbers stands for an EIP that only changes behaviour; the code implements
+that change. Rules that apply to all of history (EIP-2681, EIP-3607, EIP-7610) are not listed by any
+fork.
 """
 
 from collections.abc import Mapping
@@ -16,10 +17,13 @@ from .parameters import Value
 class Eip(Struct, frozen=True, eq=False):
     """One EIP, as data.
 
-    ``opcodes`` maps mnemonics to static prices in gas, which also defines the opcodes.
-    ``parameters`` maps names of ``parameters.PARAMETERS`` to values. ``precompiles`` maps names to
-    addresses. ``contracts`` maps names to the addresses of system contracts. Number 0 is the Yellow
-    Paper or, if ``name`` is set, an upgrade of the OP Stack, an RIP or the constants of a chain.
+    - ``opcodes``: mnemonics -> static prices in gas; the keys also define which opcodes exist
+    - ``parameters``: names of ``parameters.PARAMETERS`` -> values
+    - ``precompiles``: names -> addresses
+    - ``contracts``: names -> addresses of system contracts
+
+    Number 0 is the Yellow Paper or, if ``name`` is set, an upgrade of the OP Stack, an RIP or the
+    constants of a chain.
     """
 
     number: int

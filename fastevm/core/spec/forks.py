@@ -72,9 +72,11 @@ class Fork(Struct, frozen=True, eq=False):
 class Rules:
     """The resolved rules of a fork: each name has the value of the last EIP that sets it.
 
-    ``opcodes``: mnemonic -> gas; ``parameters``: name -> value, all of ``PARAMETERS``;
-    ``precompiles``: name -> address; ``contracts``: name -> address. ``sources`` maps each
-    (kind, name) to the EIP that set it, where kind is the name of the field.
+    - ``opcodes``: mnemonic -> gas
+    - ``parameters``: name -> value, for every parameter of ``PARAMETERS``
+    - ``precompiles``: name -> address
+    - ``contracts``: name -> address
+    - ``sources``: (kind, name) -> the EIP that set the value; kind is the name of a field above
     """
 
     opcodes: Mapping[str, int]

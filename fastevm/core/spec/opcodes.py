@@ -59,10 +59,13 @@ class Arm(Enum):
 class Op(Struct, frozen=True):
     """One opcode.
 
-    ``value``: the opcode's byte. ``imm``: number of immediate bytes after that byte. ``pops``:
-    number of stack items that the opcode requires. ``pushes``: number of items that replace them.
-    DUP and SWAP count all items that they access, so ``pops`` is always the required height and
-    ``grow`` the change of height.
+    - ``value``: the opcode's byte
+    - ``imm``: number of immediate bytes after that byte
+    - ``pops``: number of stack items that the opcode requires
+    - ``pushes``: number of items that replace them
+
+    DUP and SWAP count all items that they access, so ``pops`` is always the required stack height
+    and ``grow`` the change of height.
 
     ``op_`` and ``function`` form the name of the inline function in ``core/interpreter/ops`` that
     implements the opcode, in the file of its ``kind``; ``arm`` defines how the loop calls that
@@ -242,7 +245,7 @@ _FAMILIES = (
         for n in range(1, 17)
     ),
     *(Op(0xA0 + n, f"LOG{n}", 0, n + 2, 0, Kind.LOGGING, Arm.HOSTED, "log", n) for n in range(5)),
-    # These count the stack height that the lowest immediate requires.
+    # For these opcodes, `pops` is the stack height that the lowest immediate requires.
     Op(0xE6, "DUPN", 1, 17, 18, Kind.STACK, Arm.IMMEDIATE, "dupn"),
     Op(0xE7, "SWAPN", 1, 18, 18, Kind.STACK, Arm.IMMEDIATE, "swapn"),
     Op(0xE8, "EXCHANGE", 1, 3, 3, Kind.STACK, Arm.IMMEDIATE, "exchange"),

@@ -27,9 +27,11 @@ INPUT_LIMITS = {
 cdef class ForkSchedule:
     """The packed rules of one fork. Immutable; use ``schedule_for`` to obtain it.
 
-    ``name``, ``fork``, ``blobs``; ``opcodes``: mnemonic -> static price in gas of every defined
-    opcode; ``parameters``: name -> value; ``precompiles``: name -> address (int);
-    ``system_contracts``: name -> address (20 bytes).
+    - ``name``, ``fork``, ``blobs``: as for ``schedule_for``
+    - ``opcodes``: mnemonic -> static price in gas of every defined opcode
+    - ``parameters``: name -> value
+    - ``precompiles``: name -> address (int)
+    - ``system_contracts``: name -> address (20 bytes)
     """
 
     def __cinit__(self, fork, blobs):

@@ -1,7 +1,8 @@
 # Records the reads and changes of a block, for its block access list (EIP-7928).
 #
-# A record survives the rollback of its frame, but is dropped if its transaction is abandoned. When
-# a transaction ends, the values before and after its changes are taken from the journal.
+# A record stays if its call frame reverts, and is removed if its transaction is abandoned before
+# its end. When a transaction ends, the values before and after its changes are read from the
+# journal.
 from fastevm.core.primitives.buffer cimport Buffer
 from fastevm.core.primitives.intrinsics cimport likely
 from fastevm.core.state.account cimport Account, Slot
@@ -12,9 +13,10 @@ from fastevm.core.state.records cimport Accesses, World
 # execution. Returns False if memory is exhausted.
 cdef bint world_record_accesses(World* w) noexcept nogil
 cdef void accesses_free(Accesses* accesses) noexcept nogil
-# Drops the records of an abandoned transaction.
+# Removes the records of a transaction that is abandoned before its end.
 cdef void accesses_forget(Accesses* accesses) noexcept nogil
-# Keeps the transaction's records and adds its changes. Call it before the journal is cleared.
+# Makes the records of the ending transaction permanent and adds its changes. Call it before the
+# journal is cleared.
 cdef bint accesses_keep(World* w) noexcept nogil
 # Returns the number of addresses plus the number of slots of each (EIP-7928's item count).
 cdef size_t accesses_count(const Accesses* accesses) noexcept nogil

@@ -10,7 +10,7 @@ from fastevm.core.state.code cimport Code
 cdef enum Dirty:
     DIRTY_FIELDS = 1      # balance, nonce, code or existence
     DIRTY_STORAGE = 2     # slots marked dirty
-    DIRTY_RESET = 4       # the previous storage was dropped
+    DIRTY_RESET = 4       # the account's earlier storage was removed
 
 
 cdef struct Slot:
@@ -20,7 +20,7 @@ cdef struct Slot:
     Word original
     uint32_t written_tx   # the last transaction that wrote this slot
     uint32_t warm_tx      # warm when equal to the world's current transaction
-    uint32_t dirty        # written since the last commit: part of the next diff
+    uint32_t dirty        # written since the last commit: the next commit includes the slot
     uint32_t listing      # position among the recorded accesses, from 1; 0 = not recorded
 
 
@@ -36,8 +36,8 @@ cdef struct Account:
     uint32_t destroyed_tx  # in the list of accounts destroyed at the end of this transaction
     uint32_t delegated_tx  # its delegation costs no state gas in this transaction
     bint exists
-    bint owns_code        # this record owns the reference to `code`, not the base
-    uint32_t dirty        # Dirty marks: contents of the next diff
+    bint owns_code        # this record, and not the base, owns the reference to `code`
+    uint32_t dirty        # bits of Dirty: what the next commit includes
     uint32_t listing      # position among the recorded accesses, from 1; 0 = not recorded
     bint balance_seen     # the execution has observed the value of the balance
     bint balance_taken    # the execution has only observed that the balance covers some amounts

@@ -1,4 +1,4 @@
-"""The leaves of a layer's maps. A world reads them; its commit replaces them."""
+"""The leaves of a layer's maps. A world reads the leaves; committing the world replaces them."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint64_t

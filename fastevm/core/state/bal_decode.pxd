@@ -34,7 +34,7 @@ cdef struct BalSlot:
     BalChange* changes       # in the order of their index; none if the slot is only read
     uint32_t count
     int seen                 # an execution has accessed the slot; atomic
-    const Word* base         # value before the block; the first thread that reads it publishes it
+    const Word* base  # value before the block; the first thread that reads the slot publishes it
 
 
 cdef struct BalPreState:
@@ -58,7 +58,8 @@ cdef struct BalAccount:
     BalCodeChange* codes
     uint32_t code_count
     int64_t changes          # number of changes of all values
-    const BalPreState* base  # state before the block; the first thread that reads it publishes it
+    # state before the block; the first thread that reads the account publishes it
+    const BalPreState* base
 
 
 # The size of an access list, or how much of it executions have validated.
@@ -85,7 +86,7 @@ cdef bint bal_read(
     Bal* c, Arena* arena, const uint8_t* encoded, size_t size
 ) noexcept nogil
 # The steps of bal_read: open, then decode each account (`at` is its index), in any order and on any
-# thread. Each thread passes an arena and totals of its own; the caller adds them up in `Bal.sums`.
+# thread. Each thread passes its own arena and totals; the caller adds the totals up in `Bal.sums`.
 cdef bint bal_open(
     Bal* c, Arena* arena, const uint8_t* encoded, size_t size
 ) noexcept nogil

@@ -58,7 +58,7 @@ cdef void* room_for(
 
 
 cdef bint read_index(RlpCursor* cursor, int64_t* before, uint32_t* out) noexcept nogil:
-    """Reads an index. Returns False unless it is larger than ``before``, which it replaces."""
+    """Reads an index and sets ``before`` to it. Returns False if it is not above ``before``."""
     cdef uint64_t index = 0
     if not rlp_next_uint64(cursor, &index) or index > HIGHEST_INDEX:
         return False

@@ -1,7 +1,7 @@
 # Reads and validation for execution by a block access list (EIP-7928). A transaction reads the
-# state before the block with the list's changes of smaller indices. Afterwards its accesses and
-# changes are validated against the list. By induction over the transactions, a list that all of
-# them match is the list of sequential execution.
+# state before the block plus the list's changes at smaller indices. Afterwards its accesses and
+# changes are validated against the list. If all transactions match the list, the list is that of
+# sequential execution (by induction over the transactions).
 from libc.stdint cimport uint32_t
 
 from fastevm.core.primitives.arena cimport Arena

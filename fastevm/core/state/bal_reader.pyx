@@ -1,4 +1,4 @@
-"""Serves a transaction's reads from a block access list, and validates the transaction after it."""
+"""Serves a transaction's reads from a block access list, then validates what it accessed."""
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memset
@@ -99,7 +99,7 @@ cdef ReadStatus account_at_index(
 cdef ReadStatus slot_below(
     const Bal* c, const BalAccount* a, const Address* address, const Word* key, Word* out
 ) noexcept nogil:
-    """Reads the slot before the block. ``a``: NULL, or the account, whose `base` is set."""
+    """Reads a slot's value before the block. ``a``: its account, or NULL if the list has none."""
     cdef AccountData data
     memset(&data, 0, sizeof(data))
     cdef const AccountData* known = &data

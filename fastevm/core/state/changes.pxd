@@ -7,7 +7,7 @@ from fastevm.core.primitives.word cimport Word
 
 cdef struct AccountChange:
     Address address
-    bint storage_reset       # the previous storage was dropped first
+    bint storage_reset       # the account's earlier storage was removed before the changes
     size_t first_key         # index into ChangeList.keys
     size_t key_count
 
@@ -28,4 +28,4 @@ cdef AccountChange* changes_add_account(
 ) noexcept nogil
 cdef bint changes_add_key(
     ChangeList* list, const Word* key
-) noexcept nogil   # slots belong to the account added last
+) noexcept nogil   # adds the slot to the account that was added last

@@ -13,10 +13,10 @@ cdef struct Commitment:
 
 cdef MapKind STORAGE_TRIE_MAP
 
-# Two passes update the tries to the state `accounts`: commit_storage for all lists of changes,
-# oldest first, then commit_accounts for the same lists, which also hashes the storage tries. Values
-# are read from `accounts`, so only the newest value of a key matters. Both return False if memory
-# is exhausted: the commitment stays consistent, and the caller releases it.
+# Two passes update the tries to the state `accounts`: commit_storage for each list of changes,
+# oldest first, then commit_accounts for the same lists. The second pass also hashes the storage
+# tries. A list contains only keys: the values are read from `accounts`. Both functions return False
+# if memory is exhausted. The caller must release the commitment in that case, too.
 cdef bint commit_storage(
     Commitment* c, const MapNode* accounts, const MapKind* account_map, const ChangeList* changes
 ) noexcept nogil

@@ -131,7 +131,7 @@ cdef TrieNode* commit_slots(
 
 
 cdef bint put_storage_trie(Commitment* c, const Address* address, TrieNode* trie) noexcept nogil:
-    """Stores an account's storage trie, or removes it if it is empty. Takes over the reference."""
+    """Stores an account's storage trie, or removes it if it is empty. Takes over ``trie``."""
     cdef StorageTrieLeaf* leaf
     cdef bint failed = False
     if trie == NULL:

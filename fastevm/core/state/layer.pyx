@@ -178,7 +178,7 @@ cdef class Layer:
 
         ``accounts`` maps addresses (20 bytes or hex text) to mappings with any of ``balance``
         (int, wei), ``nonce`` (int), ``code`` (bytes or hex text) and ``storage`` (mapping from
-        slot to value, both int or 32 bytes; zero values are dropped). Raises TypeError, ValueError
+        slot to value, both int or 32 bytes; zero values are ignored). Raises TypeError, ValueError
         or OverflowError for a wrong value; the text names the account and the slot.
         """
         return Layer.empty().with_accounts(accounts)
@@ -427,7 +427,7 @@ cdef class Layer:
         return found
 
     def hidden(self) -> dict[bytes, set[int] | None]:
-        """Returns tombstones by address: remote slots set to zero here, or None for all slots."""
+        """Returns tombstones: by address, the remote slots hidden here, or None if all are."""
         cdef dict found = {}
         map_each(self.masks, collect_mask, <void*>found)
         return found

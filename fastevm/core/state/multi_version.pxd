@@ -1,7 +1,7 @@
 # The multi-version memory of Block-STM: the newest committed version of each account and slot of a
-# block, above a world that does not change meanwhile. Threads read it without locks and add entries
-# for values that they find in the world below. One thread at a time publishes new versions. A
-# version is not freed or reused before the block ends, so validation may compare pointers first.
+# block, above a world that does not change until mv_apply. Threads read it without locks and add
+# entries for values that they find in the world below. One thread at a time publishes new versions.
+# A version is not freed or reused before the block ends, so validation may compare pointers first.
 # Unlike in the paper, writes become visible only when they are committed.
 from libc.stdint cimport uint32_t, uint64_t
 

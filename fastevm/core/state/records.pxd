@@ -54,7 +54,8 @@ cdef struct TransientSlot:
     Account* account
     Word key
     Word value
-    uint32_t tx              # stamp of the transaction that wrote it; in others the slot is zero
+    # stamp of the transaction that wrote the slot; in later transactions the slot is zero
+    uint32_t tx
 
 
 cdef struct Checkpoint:
@@ -109,7 +110,7 @@ cdef struct Accesses:
     AccountAccess* accounts
     size_t account_count
     size_t account_capacity
-    size_t accounts_kept     # records of ended transactions; later records may be dropped
+    size_t accounts_kept     # records of ended transactions; accesses_forget removes later records
     SlotAccess* slots
     size_t slot_count
     size_t slot_capacity

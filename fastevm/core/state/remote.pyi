@@ -14,7 +14,7 @@ T = TypeVar("T")
 def never_wait() -> None:
     """Makes this thread raise StateNotKnown instead of waiting for a remote state.
 
-    An event loop calls this function for its thread, and repeats a failed request on another
+    Call it on the thread of an event loop. The caller then repeats a failed request on another
     thread.
     """
 
@@ -33,11 +33,12 @@ def resolved(layer: Layer, run: Callable[[], T], calls: Iterable[Mapping[str, An
 class RemoteState:
     """The known values of the state of a block, and the source of all other values.
 
-    ``limit``: maximum size of the known values in bytes; a fetch that exceeds it raises
-    ResourceLimitError. Any number of layers and threads may share a remote state.
+    ``source``: a `fastevm.core.state.source.StateSource`. ``limit``: bytes of known values; a fetch
+    that would exceed it raises ResourceLimitError. Any number of layers and threads may share a
+    remote state.
 
-    With ``resolves``, an execution calls the source whenever it reads an unknown value, and never
-    guesses. It calls the source only for values that the protocol reads, even with access lists. If
+    With ``resolves``, executions ask the source on every read of an unknown value and guess
+    nothing. The source is asked only for values that the protocol reads, even with access lists. If
     the source raises, the exception is stored as ``failure`` and the execution ends with
     StateNotKnown.
     """
@@ -87,11 +88,10 @@ class RemoteState:
         """Removes and returns the misses that no thread is fetching. The caller must fetch them."""
 
     def run_resolved(self, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
-        """Calls ``run()`` and fetches misses until ``run`` guesses nothing.
-
-        Returns the last result.
+        """Calls ``run()`` and fetches misses until it guesses nothing. Returns its last result.
 
         ``run`` is called again after each fetch, so it must have no side effects. ``calls``: call
         objects in JSON form that describe ``run``; the source may prefetch the values that they
-        read.
+        read. Raises StateNotKnown if ``run`` guessed a value of another remote state, which this
+        remote state cannot fetch.
         """

@@ -50,7 +50,8 @@ cdef extern from *:
 def never_wait() -> None:
     """Makes this thread raise StateNotKnown instead of waiting for a remote state.
 
-    An event loop calls it for its thread, and repeats a failed request on another thread.
+    Call it on the thread of an event loop. The caller then repeats a failed request on another
+    thread.
     """
     global fe_never_waits
     fe_never_waits = 1
@@ -63,7 +64,7 @@ def may_wait() -> None:
 
 
 def guesses() -> int:
-    """Returns how many unknown values executions of this thread have read so far."""
+    """Returns how many unknown values the executions of this thread have read so far."""
     return misses_of_thread()
 
 
@@ -245,7 +246,10 @@ cdef int put_address(Address* out, bytes address) except -1:
 def resolved(
     layer: Any, run: Callable[[], Any], calls: Iterable[Mapping[str, Any]] = ()
 ) -> Any:
-    """Returns ``run()``, which reads ``layer``. Repeats it until it guesses no remote value."""
+    """Returns ``run()``, which reads ``layer``.
+
+    Repeats ``run`` until it guesses no remote value.
+    """
     state = layer.remote_state
     return run() if state is None else state.run_resolved(run, calls)
 
@@ -254,7 +258,8 @@ cdef class RemoteState:
     """The known values of the state of a block, and the source of all other values.
 
     ``source``: a `fastevm.core.state.source.StateSource`. ``limit``: bytes of known values; a fetch
-    beyond it raises ResourceLimitError. Any number of layers and threads may share a remote state.
+    that would exceed it raises ResourceLimitError. Any number of layers and threads may share a
+    remote state.
 
     With ``resolves``, executions ask the source on every read of an unknown value and guess
     nothing. The source is asked only for values that the protocol reads, even with access lists. If
@@ -282,11 +287,11 @@ cdef class RemoteState:
 
     @property
     def size(self) -> int:
-        """Size of the known values in bytes."""
+        """The size of the known values in bytes."""
         return known_bytes(self.known)
 
     def put(self, found: Found) -> None:
-        """Adds values. A value that is known already does not change."""
+        """Adds values. Does not change values that are known already."""
         cdef Address address
         cdef KnownKey key
         cdef Word value
@@ -458,7 +463,7 @@ cdef class RemoteState:
     def attempt(self, run: Callable[[], Any]) -> tuple[Any, bool]:
         """Returns ``run()`` and whether it guessed. If it guessed, its errors are suppressed.
 
-        Meanwhile all reads of this thread may guess, also reads from Python.
+        During the call, all reads of this thread may guess, also reads from Python.
         """
         global fe_attempts
         cdef uint64_t before = misses_of_thread()
@@ -475,12 +480,12 @@ cdef class RemoteState:
         return result, misses_of_thread() != before
 
     def run_resolved(self, run: Callable[[], Any], calls: Iterable[Mapping[str, Any]] = ()) -> Any:
-        """Calls ``run()`` and fetches misses until it guesses nothing; returns its result.
+        """Calls ``run()`` and fetches misses until it guesses nothing. Returns its last result.
 
         ``run`` is called again after each fetch, so it must have no side effects. ``calls``: call
-        objects in JSON form that describe it, with which the source may prefetch. Raises
-        StateNotKnown if the execution guessed a value of another remote state, which this remote
-        state cannot fetch.
+        objects in JSON form that describe ``run``; the source may prefetch the values that they
+        read. Raises StateNotKnown if ``run`` guessed a value of another remote state, which this
+        remote state cannot fetch.
         """
         cdef size_t before, elsewhere = 0
         while True:
@@ -495,7 +500,7 @@ cdef class RemoteState:
             calls = ()
 
     cdef bint misses_nothing(self, size_t before) except -1:
-        """Whether there are no misses, and no fetch since the number of fetches was ``before``.
+        """Whether there are no misses, and no fetch ended since ``before`` was read.
 
         Misses of a failed fetch are forgotten, so that the next execution records them again.
         """
@@ -506,7 +511,7 @@ cdef class RemoteState:
         return True
 
     def take_missing(self) -> Wanted:
-        """Removes and returns misses that no thread fetches, for a caller that fetches them."""
+        """Removes and returns the misses that no thread is fetching. The caller must fetch them."""
         wanted = Wanted()
         known_take_misses(self.known, want, <void*>wanted)
         known_forget_misses(self.known)

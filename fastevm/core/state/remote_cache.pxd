@@ -49,7 +49,7 @@ cdef struct KnownState:
     PyThread_type_lock lock
     KnownTable* missed        # misses recorded since the last `known_forget_misses`
     Arena* missed_arena
-    KnownEntry** waiting      # misses that `known_take_misses` has not taken yet
+    KnownEntry** waiting      # misses that no caller of `known_take_misses` has received yet
     size_t waiting_count
     size_t waiting_capacity
 

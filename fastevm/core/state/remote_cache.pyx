@@ -36,7 +36,7 @@ cdef extern from *:
 cdef enum:
     FIRST_ENTRIES = 64
     ARENA_CHUNK = 256 * 1024
-    MISSES_LIMIT = 1 << 20     # most misses that are recorded; later executions record the others
+    MISSES_LIMIT = 1 << 20  # most misses recorded at a time; later executions record further misses
 
 
 cdef uint64_t SEED = process_seed()

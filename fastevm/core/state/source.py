@@ -34,11 +34,11 @@ def call_object(sender: bytes, to: bytes | None, data: bytes, value: int) -> dic
 
 
 class Wanted(Struct):
-    """Missing values: 20-byte addresses, slots by address, block numbers.
+    """The keys of missing values: 20-byte addresses, slots by address, block numbers.
 
     ``calls``: call objects in JSON form (``from``, ``to``, ``data``, ...) that read the missing
-    values. A source may ask its endpoint which other values such a call reads, and return those
-    too.
+    values. A source may ask its endpoint which other values such a call reads, and return these
+    values too.
     """
 
     accounts: set[bytes] = field(default_factory=set)
@@ -67,7 +67,7 @@ class Found(Struct):
 
 
 class ResolvingSource(Protocol):
-    """The source of a remote state that resolves every read immediately."""
+    """The source of a remote state with ``resolves``: it also decides which code may be read."""
 
     def read_code(self, address: bytes, code_hash: bytes) -> None:
         """Checks whether an account's code may be read, before its first read.

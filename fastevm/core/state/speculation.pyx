@@ -161,9 +161,9 @@ cdef inline bint is_wide(const Word* amount) noexcept nogil:
 cdef bint balance_may_differ(
     const Speculation* s, const Account* a, const AccountVersion* seen, const AccountVersion* now
 ) noexcept nogil:
-    """Whether the transaction has the same effects with the new balance ``now``.
+    """Returns whether the transaction has the same effects with the new balance ``now``.
 
-    It has if it only adds to the balance and subtracts amounts that the balance covers.
+    True if the transaction only adds to the balance and subtracts amounts that ``now`` covers.
     """
     cdef Word missing
     if a.balance_seen or not a.exists:

@@ -333,7 +333,7 @@ cdef class StateReader:
             raise ValueError(f"a damaged state: byte {c.at - start} of a chunk")
 
     def finish(self) -> Layer:
-        """Returns the layer, with its state root computed unless it is above a remote state.
+        """Returns the layer. Computes its state root unless the layer is above a remote state.
 
         The reader is unusable afterwards.
         """

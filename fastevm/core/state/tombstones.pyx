@@ -1,4 +1,4 @@
-"""Tombstones above a remote state: removed accounts, dropped storage, zeroed slots."""
+"""Tombstones above a remote state: removed accounts, removed storage, slots set to zero."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 

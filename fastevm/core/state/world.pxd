@@ -176,7 +176,7 @@ cdef bint world_reset_storage(World* w, Account* a) noexcept nogil
 cdef Account* world_new_account(World* w, const Address* address) noexcept nogil
 # Sets a slot without reading the base.
 cdef bint world_adopt_slot(World* w, Account* a, const Word* key, const Word* value) noexcept nogil
-# Copies all logs of the other world.
+# Copies all logs of `other`.
 cdef bint world_adopt_logs(World* w, const World* other) noexcept nogil
 
 # --- state provided by the host after a need (remote state) ---

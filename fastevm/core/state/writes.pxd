@@ -1,8 +1,8 @@
 # Journaled writes, which can be reverted until the transaction ends. They return False if memory is
 # exhausted.
 #
-# A write to an account creates it if it is missing, unless the comment says otherwise; a write to a
-# slot does not.
+# A write to an account creates the account if it is missing, unless the comment says otherwise. A
+# write to a slot does not create the account.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.hashes cimport Address
@@ -75,8 +75,8 @@ cdef bint world_transient_get(World* w, Account* a, const Word* key, Word* out) 
 cdef bint world_transient_set(
     World* w, Account* a, const Word* key, const Word* value
 ) noexcept nogil
-# Touches the account: if it is empty at the end of the transaction, it is deleted (EIP-161). Before
-# EIP-161: creates the account.
+# Touches the account: an account that is empty at the end of the transaction is deleted (EIP-161).
+# Before EIP-161: creates the account.
 cdef bint world_touch(World* w, Account* a) noexcept nogil
 cdef bint world_set_balance(World* w, Account* a, const Word* balance) noexcept nogil
 # Touches the account, even with amount 0.

@@ -6,7 +6,8 @@ from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.trie.encoding cimport Digest
 
 
-# A branch above leaves only, at the positions [first, end), which differ at `fork`.
+# A branch whose children are all leaves: those at the positions [first, end). Their keys first
+# differ at nibble `fork`.
 cdef struct LowBranch:
     uint32_t first
     uint32_t end
@@ -23,7 +24,7 @@ cdef struct OrderedList:
     LowBranch* branches
     size_t branch_count
     int failed                # atomic
-    size_t longest            # index of an item too long to share lanes; `count` if none
+    size_t longest  # index of the item that is hashed alone because it is so long; `count` if none
 
 
 # The root of a list, computed in steps, because the shape of the trie follows from the number of

@@ -151,7 +151,7 @@ cdef uint32_t fork_of(const OrderedList* list, size_t first, size_t end) noexcep
 
 
 cdef void plan(OrderedList* list, size_t first, size_t end, uint32_t start) noexcept nogil:
-    """Computes where the path of each leaf starts, and lists the branches above leaves only."""
+    """Computes where each leaf's path starts. Lists the branches whose children are all leaves."""
     cdef bint has_leaves_alone = True
     cdef size_t at = first, until
     cdef LowBranch* branch

@@ -24,7 +24,7 @@ cdef enum:
 cdef struct Shares:
     TrieNode** nodes
     int64_t count
-    int64_t taken             # groups that threads have taken; atomic
+    int64_t taken             # number of groups that threads have claimed; atomic
     int failed
 
 

@@ -36,12 +36,16 @@ def load_artifact(
 ) -> Artifact:
     """Reads an artifact.
 
-    ``source`` is an ABI in JSON form or as declarations in Solidity's syntax (see
-    `human_readable`), an artifact, or the output of ``solc --standard-json``, ``solc
-    --combined-json``, ``vyper -f combined_json`` or ``vyper.compile_code``. It may be a Python
-    value, JSON text or a path. ``name`` selects a contract if there are several. ``root`` is the
-    folder with the sources of a source map, by default the working directory. Raises ValueError for
-    any other source, and if libraries are not linked.
+    ``source`` may be a Python value, JSON text or a path. It is one of these:
+
+    - an ABI in JSON form, or as declarations in Solidity's syntax (see `human_readable`)
+    - an artifact
+    - the output of ``solc --standard-json``, ``solc --combined-json``, ``vyper -f combined_json``
+      or ``vyper.compile_code``
+
+    ``name`` selects a contract if there are several. ``root`` is the folder with the sources of a
+    source map, by default the working directory. Raises ValueError for any other source, and if
+    libraries are not linked.
     """
     if isinstance(source, Artifact):
         return source

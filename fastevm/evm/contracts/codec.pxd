@@ -18,8 +18,8 @@ cdef enum AbiKind:
     ABI_TUPLE
 
 
-# What one decoding may still read. Offsets can point to the same bytes many times, so that a few
-# bytes encode any number of values.
+# The limits of one decoding: how many values and bytes may still be read. Without them, a few bytes
+# could encode any number of values, because several offsets can point to the same bytes.
 cdef struct DecodeBudget:
     Py_ssize_t values
     Py_ssize_t bytes

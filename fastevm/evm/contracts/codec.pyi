@@ -15,11 +15,15 @@ class AbiDecodingError(FastevmError, ValueError):
     """The data do not match the ABI types."""
 
 class AbiTypeError(FastevmError, ValueError):
-    """The contract ABI has no such type."""
+    """The contract ABI has no such type, or the type is too large or too deep."""
 
 @final
 class AbiType:
-    """A compiled ABI type, such as ``uint256`` or a tuple."""
+    """A compiled ABI type.
+
+    ``text``: the name as in signatures, or ``tuple``. For a tuple, ``members`` are pairs of a name
+    and an `AbiType`, and ``make`` creates the decoded tuple from its values.
+    """
 
     name: str
     head: int

@@ -74,10 +74,11 @@ class Contract(WithFunctions):
     function is a message whose changes are kept, without fees or nonce. Both return the decoded
     value. They raise ``ContractReverted`` if the call fails, and ``NoCode`` if the function has a
     result but the address has no code. ``token.transfer.call(...)`` discards changes,
-    ``token.transfer.transact(...)`` is a transaction; both return ``Called``. Overloads are
-    selected by the number of arguments, or with ``token["transfer(address,uint256)"]``. ``sender``
-    is the default sender of calls (default: the zero address). If a function has the name of an
-    attribute of this class, use ``contract["name"]``.
+    ``token.transfer.transact(...)`` is a transaction; ``call`` and ``transact`` return ``Called``.
+    Overloads are selected by the number of arguments, or with
+    ``token["transfer(address,uint256)"]``. ``sender`` is the default sender of calls (default: the
+    zero address). If a function has the name of an attribute of this class, use
+    ``contract["name"]``.
     """
 
     def __init__(

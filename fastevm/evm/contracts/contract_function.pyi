@@ -16,7 +16,11 @@ class Called(NamedTuple):
     result: ExecutionResult
 
 class WithFunctions:
-    """Base class of `Contract`. Functions of the ABI are attributes."""
+    """Base class of `Contract`: functions of the ABI are attributes.
+
+    Functions are looked up first: the normal lookup would fail, which takes longer than encoding a
+    call. A function is no attribute if the class or the object has an attribute of the same name.
+    """
 
     def __getattr__(self, name: str) -> ContractFunction:
         """Returns a function. Raises AttributeError, with a suggestion, if there is none."""
@@ -29,10 +33,11 @@ class ContractFunction:
     """A function of a contract, or its overloads. Calling it returns the decoded value.
 
     Arguments are given by position, or by the names of the ABI, with or without leading
-    underscores. The other keywords are ``sender``, ``value``, ``gas``, ``trace`` and further
-    arguments of the ``EVM`` method. If a parameter of the function has the name of such a keyword,
-    the keyword sets the parameter, unless the parameter is given by position. ``abi`` is the ABI
-    item, ``selector`` the function's selector (4 bytes).
+    underscores. Other keywords are ``sender``, ``value``, ``gas``, ``trace`` and further arguments
+    of the ``EVM`` method. If a parameter of the contract's function has the same name, such as
+    ``value``, the keyword sets this parameter, unless the parameter is given by position.
+
+    ``abi`` is the ABI item, ``selector`` the four bytes of its selector.
     """
 
     __name__: str

@@ -80,9 +80,10 @@ cdef class ContractFunction:
 
     Arguments are given by position, or by the names of the ABI, with or without leading
     underscores. Other keywords are ``sender``, ``value``, ``gas``, ``trace`` and further arguments
-    of the ``EVM`` method. If a parameter of the function has the name of such a keyword, the
-    keyword sets the parameter, unless the parameter is given by position. ``abi`` is the ABI item,
-    ``selector`` the four bytes of its selector.
+    of the ``EVM`` method. If a parameter of the contract's function has the same name, such as
+    ``value``, the keyword sets this parameter, unless the parameter is given by position.
+
+    ``abi`` is the ABI item, ``selector`` the four bytes of its selector.
     """
 
     cdef object contract
@@ -108,11 +109,11 @@ cdef class ContractFunction:
         return contract.value_of(function, result)
 
     def call(self, *args, **terms):
-        """Runs ``EVM.call``: changes are discarded unless ``commit`` is true."""
+        """Runs ``EVM.call``. Discards changes unless ``commit`` is true."""
         return self.run(self.contract.evm.call, args, terms)
 
     def transact(self, *args, **terms):
-        """Runs ``EVM.transact``: a whole transaction."""
+        """Runs ``EVM.transact``, which executes a whole transaction."""
         return self.run(self.contract.evm.transact, args, terms)
 
     def encode(self, *args, **named):

@@ -39,7 +39,7 @@ def json_abi(items: Sequence[Any]) -> list[Mapping[str, Any]]:
 
 
 def declaration(text: str) -> re.Match[str] | None:
-    """Matches the kind, the name and the rest of a declaration."""
+    """Splits a declaration into its kind, its name and the text after the name."""
     return DECLARATION.fullmatch(text.strip().removesuffix(";"))
 
 

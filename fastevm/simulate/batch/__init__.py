@@ -1,1 +1,1 @@
-"""Runs many independent bundles on one state: threads, columns, other machines and capsules."""
+"""Runs independent bundles on one state, on threads or other machines; results as columns."""

@@ -30,10 +30,11 @@ class BundleLimit(Deadline):
 
 
 class BaseBlock:
-    """A view and the block after it, prepared for bundles in any thread.
+    """The block in which the bundles of a batch run, and the state on which it is built (``view``).
 
-    The state is the one after the block's first system calls. A thread borrows a runner for each
-    chunk of bundles and returns it, so there are as many runners as chunks run concurrently.
+    ``layer`` is the state after the system calls at the block's start. A thread borrows a runner
+    for each chunk of bundles and returns it, so there are as many runners as chunks run at the same
+    time.
     """
 
     def __init__(self, view: StateView, options: SimulateOptions, *, balances: bool) -> None:
@@ -64,7 +65,7 @@ class BaseBlock:
     def run(self, first: int, payloads: list[Any]) -> Results:
         """Returns the results of these bundles.
 
-        ``first``: index of the first one among all bundles.
+        ``first``: index of the first of these bundles among all bundles of the batch.
         """
         runner = self._borrow()
         limit = BundleLimit(runner)
@@ -78,9 +79,9 @@ class BaseBlock:
         return results
 
     def attempt(self, first: int, payloads: list[Any]) -> Results | None:
-        """Works like `run`, with the known values of a remote state.
+        """Works like `run`, but fetches nothing: uses only the known values of a remote state.
 
-        Returns None if a bundle used a guess.
+        Returns None if a bundle read an unknown value and therefore guessed it.
         """
         remote = self.view.layer.remote_state
         if remote is None:

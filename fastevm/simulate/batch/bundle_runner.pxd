@@ -28,7 +28,7 @@ cdef class BundleRunner:
     cdef bint balances
     cdef bint own_block          # calls run in the block of the base, as eth_call, with all its gas
     cdef bint records_reads      # the world and the machine record what the bundle reads
-    cdef uint64_t gas_needed     # if it records: the lowest block gas limit with the same result
+    cdef uint64_t gas_needed  # if `records_reads`: the lowest block gas limit with the same result
     cdef bint cancelled          # the machine's cancel flag
     cdef bint closed             # `cancel` was called: no bundle runs any more
     # --- the time limit of the current bundle, which another thread checks regularly ---

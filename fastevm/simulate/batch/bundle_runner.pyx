@@ -84,7 +84,7 @@ cdef int64_t clock() noexcept nogil:
 
 
 cdef class BundleRunner:
-    """Runs bundles on one thread, with a separate machine and world.
+    """Runs bundles on one thread, with its own machine and world.
 
     ``view``: the state on which bundles run as chains. ``base``: the same state, with the rules of
     the bundles' block as its schedule. ``layer``: the state after the system calls at the block's
@@ -339,9 +339,10 @@ cdef class BundleRunner:
         return True
 
     cdef void note_gas(self, const PlannedCall* call, uint64_t left, uint64_t budget) noexcept nogil:
-        """Records whether the gas of a call depends on the gas limit of the block.
+        """Records how the gas of a call depends on the gas limit of the block.
 
-        If it does not as long as the limit is high enough, raises `gas_needed` to that limit.
+        If any higher limit gives the same result, raises `gas_needed` to the lowest sufficient
+        limit. Otherwise marks the gas limit as a value that the bundle has read.
         """
         cdef uint64_t wanted = call.tx.gas_limit
         cdef Machine* m = self.machine

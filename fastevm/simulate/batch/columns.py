@@ -29,16 +29,27 @@ def numpy() -> ModuleType | None:
 class Columns(Struct, frozen=True, kw_only=True):
     """The results of the calls of consecutive bundles.
 
-    ``first``: index of the first bundle among all bundles of the batch. ``calls``: index of the
-    first call of each bundle, and the total at the end (bundles + 1 items). ``status``: 1 success,
-    2 revert, 3 halt. ``gas_used``, ``max_used_gas``: gas as int64. ``offsets``: start of each
-    call's output in ``output``, and the total size at the end (calls + 1 items). ``errors``: index
-    of a refused bundle -> its exception. With ``balances``, there is one row for each account whose
-    balance a bundle changed: ``balance_bundle``: index of the bundle; ``balance_address``: 20
-    bytes; ``balance_change``: wei as 32 bytes, two's complement, big-endian (rows of bytes in
-    NumPy, else concatenated). There is one row for each log: ``log_call``: index of its call among
-    all calls of these columns; ``log_address``: 20 bytes; ``log_topics``, ``log_data``: as in the
-    log.
+    - ``first``: index of the first bundle among all bundles of the batch
+    - ``calls``: index of the first call of each bundle, and the total at the end (bundles + 1
+      items)
+    - ``status``: 1 success, 2 revert, 3 halt
+    - ``gas_used``, ``max_used_gas``: gas as int64
+    - ``offsets``: start of each call's output in ``output``, and the total size at the end (calls +
+      1 items)
+    - ``errors``: index of a refused bundle -> its exception
+
+    With ``balances``, there is one row for each account whose balance a bundle changed:
+
+    - ``balance_bundle``: index of the bundle
+    - ``balance_address``: 20 bytes
+    - ``balance_change``: wei as 32 bytes, two's complement, big-endian (rows of bytes in NumPy,
+      else concatenated)
+
+    There is one row for each log:
+
+    - ``log_call``: index of its call among all calls of these columns
+    - ``log_address``: 20 bytes
+    - ``log_topics``, ``log_data``: as in the log
     """
 
     first: int
@@ -78,9 +89,9 @@ class Columns(Struct, frozen=True, kw_only=True):
     def rows(self) -> dict[str, list[Any]]:
         """Returns columns with one row per call, for `pandas.DataFrame` and `polars.DataFrame`.
 
-        ``bundle``: index of the call's bundle; ``call``: index in the bundle; ``status``,
-        ``gas_used``, ``max_used_gas``: as in this class; ``output``: bytes. A refused bundle has
-        one more row, with status 0 and no gas, after the calls before the error.
+        ``bundle``: index of the call's bundle. ``call``: index of the call in the bundle.
+        ``status``, ``gas_used``, ``max_used_gas``: as in this class. ``output``: bytes. A refused
+        bundle has an extra row after the rows of its executed calls, with status 0 and no gas.
         """
         found: list[tuple[int, int, int, int, int, bytes]] = []
         ends = [int(end) for end in self.offsets]

@@ -39,11 +39,13 @@ class Simulations(Generic[T]):
 
     Iterate with ``for`` or ``async for``, or await the object.
 
-    The first results arrive before later payloads are read. A chunk has 16 bundles at first, then
-    as many as run in 5 ms, at most 1,024, or ``chunk_size``. At most four chunks for each thread
-    wait for the consumer. Under ``async for``, other threads read the payloads and run the bundles,
-    so the event loop continues. ``await`` returns a list of all results. ``close``, leaving the
-    iteration, and cancelling a task that awaits the results stop the remaining bundles.
+    The first results arrive before later payloads are read. A chunk has ``chunk_size`` bundles, or
+    by default 16 bundles at first and then as many as run in 5 ms (at most 1,024). At most four
+    chunks for each thread wait for the consumer.
+
+    Under ``async for``, other threads read the payloads and run the bundles, so the event loop
+    continues. ``await`` returns a list of all results. Each of these stops the remaining bundles:
+    ``close``, leaving the iteration, and cancelling a task that awaits the results.
     """
 
     def __init__(
@@ -395,15 +397,18 @@ def simulate_many(
 ) -> Simulations[Any]:
     """Simulates independent bundles on one immutable state. Returns an iterator over their results.
 
-    ``payloads``: payloads of eth_simulateV1 (JSON form or typed), or lists of calls for one block;
-    any iterable, read only as far as the workers need. ``threads``: number of threads, by default
-    one for each core; it never affects results. ``executor``: any `concurrent.futures.Executor` to
-    use in place of threads; each worker receives the state once. ``ordered``: if False, yield
-    results as they finish. ``columns``: yield a `Columns` per chunk instead of a `BundleResult` per
-    bundle. ``balances``: record changed balances. ``progress`` is called with the number of
-    finished bundles and their total (None if unknown). ``gas_cap``: maximum gas of all calls of one
-    bundle. ``timeout``: maximum seconds for one bundle. ``block``: for a Layer, fields of the block
-    (`fastevm.simulate.views.as_view`).
+    - ``payloads``: payloads of eth_simulateV1 (JSON form or typed), or lists of calls for one
+      block; any iterable, read only as far as the workers need
+    - ``threads``: number of threads, by default one for each core; it never affects results
+    - ``executor``: any `concurrent.futures.Executor` to use instead of threads; each worker
+      receives the state once
+    - ``ordered``: if False, yield results as they finish
+    - ``columns``: yield a `Columns` per chunk instead of a `BundleResult` per bundle
+    - ``balances``: record changed balances
+    - ``progress``: called with the number of finished bundles and their total (None if unknown)
+    - ``gas_cap``: maximum gas of all calls of one bundle
+    - ``timeout``: maximum seconds for one bundle
+    - ``block``: for a Layer, fields of the block (`fastevm.simulate.views.as_view`)
 
     Blocks are not sealed: there are no roots or hashes, and missing system contracts are not an
     error. A refused bundle has an ``error``; the other bundles run.

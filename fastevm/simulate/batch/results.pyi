@@ -7,7 +7,7 @@ from fastevm.core.simulation.values import CallOutcome, SimulatedLog
 
 @final
 class Results:
-    """The results of consecutive bundles."""
+    """The results of consecutive bundles. A `BundleResult` keeps all of them in memory."""
 
     @property
     def first(self) -> int: ...

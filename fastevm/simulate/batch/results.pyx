@@ -100,9 +100,11 @@ cdef class Results:
     def columns(self) -> dict[str, object]:
         """Returns the outcomes as packed columns, with the calls in the order of their bundles.
 
-        ``calls``: uint64, index of each bundle's first call, then the number of calls. ``status``:
-        uint8, 1 = success, 2 = revert, 3 = halt. ``gas_used``, ``max_used_gas``: uint64.
-        ``offsets``: uint64, offset of each call's output, then the size of all. ``output``: bytes.
+        - ``calls``: uint64, index of each bundle's first call, then the number of calls
+        - ``status``: uint8, 1 = success, 2 = revert, 3 = halt
+        - ``gas_used``, ``max_used_gas``: uint64
+        - ``offsets``: uint64, offset of each call's output, then the size of all outputs
+        - ``output``: bytes
         """
         cdef const BundleRecord* bundle
         cdef const CallRecord* call

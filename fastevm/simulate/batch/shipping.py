@@ -24,8 +24,9 @@ _lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    """Replaces the lock in a child process, where no thread would release a lock held at the
-    fork.
+    """Replaces the lock in a child process after a fork.
+
+    If the lock was held at the fork, no thread of the child would release it.
     """
     global _lock
     _lock = threading.Lock()

@@ -1,4 +1,4 @@
-# A base on which some of the questions run, and the index of the values that they read.
+# A base (a state on which questions run), and the index of the values that its questions read.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.core.interpreter.machine cimport BlockContext
@@ -12,7 +12,7 @@ from fastevm.simulate.watch.question_runner cimport Outcome
 from fastevm.simulate.watch.question_list cimport QuestionList
 
 
-# The value of a key on the base of a watch that was pickled: the base itself is not pickled.
+# The value of a key on the last base of a pickled watch. The base itself is not pickled.
 cdef struct KeptValue:
     Word value
     uint32_t marks
@@ -47,7 +47,8 @@ cdef class BaseComparison:
     # Stores the reads of a question after it ran. Returns False if memory is exhausted: the
     # question must run again.
     cdef bint register(self, uint32_t position, Outcome* out) noexcept nogil
-    # Called if the run read the same values as the run before: restores the keys' thresholds.
+    # Called if a run read the same values as the question's last run. Restores the keys'
+    # thresholds.
     cdef void keep_reads(self, const Reads* reads) noexcept nogil
     cdef void forget(self, const Reads* reads) noexcept nogil
     cdef tuple reads_of(self, const Reads* reads)

@@ -1,4 +1,4 @@
-"""Compares the bases of a watch and finds the questions whose reads changed.
+"""Compares two bases (states on which a watch ran) and finds the questions whose reads changed.
 
 Layers share the nodes that did not change, so a comparison of two layers walks only where they
 differ. This holds for the next slice, a sealed block, a reorganisation and a withdrawn slice. The
@@ -98,7 +98,8 @@ cdef inline bint is_wide(const Word* amount) noexcept nogil:
 # letting questions wait
 
 cdef bint question_reads(void* context, uint32_t position, uint32_t key) noexcept nogil:
-    """Whether a question reads a key, so that its entry in the index is no ghost."""
+    """Returns whether a question still reads a key. If not, its entry in the key's list is a ghost.
+    """
     cdef const QuestionList* questions = <const QuestionList*>context
     cdef const Question* q = NULL
     if position < questions.count:
@@ -301,9 +302,9 @@ cdef void compare_values(
 cdef bint hash_before(
     const BlockContext* context, uint64_t number, Hash* out
 ) noexcept nogil:
-    """Returns the result of BLOCKHASH in ``out``, or False if it is 0.
+    """Sets ``out`` to the result of BLOCKHASH for a block number. Returns False if the result is 0.
 
-    For a hash beyond the known ancestors, ``out`` is only known to differ from 0.
+    For a block older than the known ancestors, ``out`` gets a value that only stands for "not 0".
     """
     cdef uint64_t back = context.number - number
     memset(out, 0, sizeof(Hash))
@@ -639,8 +640,9 @@ cdef class BaseComparison:
             index_remove(&self.state.index, reads.keys[i])
 
     cdef void keep_reads(self, const Reads* reads) noexcept nogil:
-        """Raises the thresholds of the question's keys again, which a change lowered while it
-        waited.
+        """Raises the thresholds of the question's keys again.
+
+        The comparison lowered them while the question waited to run.
         """
         cdef Key* key
         cdef uint32_t i

@@ -136,7 +136,18 @@ cdef BundleResult result_of(Results results):
 
 @cython.freelist(256)
 cdef class Change:
-    """The current answer to a question of a `fastevm.simulate.Watch`, and how it changed."""
+    """The current answer to a question of a `Watch`, and how it differs from the previous answer.
+
+    A question is a call or bundle that a watch runs again when the state changes. ``id``,
+    ``priority``: the id and priority of the question. ``base``: the base on which the answer is
+    valid; None if there is no answer. ``stale``: whether the answer may be outdated: the base
+    changed a value that the question reads, and the question has not run since. ``answer``: a
+    result of the form that `fastevm.simulate.simulate_many` yields; None if the question never ran.
+    ``differs``: "new" (the first answer), "status", "output", "gas", "logs", "balances", "error";
+    empty if only ``stale`` changed. ``skipped``: how many earlier changes of this question a stream
+    replaced by this change. ``value``: the decoded outputs of a `View`; None if the call failed or
+    its output cannot be decoded, like that of an address without code.
+    """
 
     def __init__(self) -> None:
         raise TypeError("changes come from a Watch")
@@ -154,7 +165,8 @@ cdef class Change:
 
     @property
     def size(self) -> int:
-        """Returns the bytes that the answer takes; 0 if there is none, or it is a chain's."""
+        """Returns the size of the packed answer in bytes; 0 without one, as for a simulated chain.
+        """
         return <object>answer_size(self.packed) if self.packed != NULL else 0
 
     @property

@@ -18,9 +18,10 @@ class WatchColumns(Struct, frozen=True, kw_only=True):
     """Answers as columns: NumPy arrays if NumPy is installed, else arrays.
 
     There is one row for each question. ``id``; ``success``; ``stale``: whether the answer belongs
-    to an older base; ``sequence``: that of the answer's base, 0 without an answer; ``status`` of
-    the last call: 1 success, 2 revert, 3 halt, 0 none; ``gas_used``: gas of all calls; ``offsets``:
-    start of the last call's output in ``output``, and the total size at the end (rows + 1 items).
+    to an older base; ``sequence``: sequence number of the answer's base, 0 without an answer;
+    ``status`` of the last call: 1 success, 2 revert, 3 halt, 0 none; ``gas_used``: gas of all
+    calls; ``offsets``: start of the last call's output in ``output``, and the total size at the end
+    (rows + 1 items).
     """
 
     id: Any

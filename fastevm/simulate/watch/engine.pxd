@@ -14,7 +14,7 @@ cdef class Job:
     cdef Outcome* outcomes
     cdef const Question** questions
     cdef size_t count
-    cdef int64_t taken              # number of questions that workers have taken; atomic
+    cdef int64_t taken              # number of questions that workers have claimed; atomic
     cdef int64_t limit              # end time, nanoseconds of the monotonic clock; 0: no limit
     cdef readonly list chains       # (position, id) of questions that run with the GIL
 
@@ -43,7 +43,7 @@ cdef class Engine:
     cdef uint64_t last_id
     cdef readonly uint64_t own_count     # questions that run in the block of the base
     cdef readonly uint64_t next_count    # questions that run in the next block
-    cdef readonly uint64_t unchanged     # executions whose answer was the same as before
+    cdef readonly uint64_t unchanged  # number of runs that gave the same answer as the run before
 
     cdef Question* question(self, object id) except NULL
     cdef Question* question_at(self, uint32_t position) except NULL

@@ -1,8 +1,8 @@
 """The compiled core of `fastevm.simulate.Watch`: questions, jobs and published answers.
 
 The owner of an engine serialises all calls except `Worker.run`, which runs without the GIL in
-parallel with them. So a job holds everything that its workers read, and a question that is removed
-meanwhile is freed when the job ends.
+parallel with the other calls. So a job holds everything that its workers read, and a question that
+is removed during a job is freed when the job ends.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -75,7 +75,7 @@ from fastevm.simulate.watch.program import question_reader
 
 
 cdef enum:
-    GIL_ITEMS = 256           # questions of which changes are made before the GIL is given away
+    GIL_ITEMS = 256  # Change objects that are created before another thread can get the GIL
 
 
 cdef int64_t clock() noexcept nogil:
@@ -97,7 +97,7 @@ cdef int by_turn(const void* a, const void* b) noexcept nogil:
 
 
 cdef class Job:
-    """Questions that run on one base, in order. Several workers take questions from a job."""
+    """The questions to run on one base, in order. Several workers take questions from a job."""
 
     def __cinit__(self) -> None:
         self.chains = []
@@ -151,7 +151,7 @@ cdef class Worker:
         runner.stand_on(view, base, layer, environment)
 
     def run(self, Job job not None) -> None:
-        """Runs questions of a job until all are taken, or the time budget of the job is used up."""
+        """Runs questions of a job until none is left or the time budget of the job is used up."""
         with nogil:
             self.work(job)
 
@@ -182,7 +182,7 @@ cdef class Worker:
 
 
 cdef class Engine:
-    """Keeps questions with their reads and answers. See `fastevm.simulate.Watch`."""
+    """Stores questions with their reads and answers. See `fastevm.simulate.Watch`."""
 
     def __cinit__(self) -> None:
         self.own, self.next = BaseComparison(is_own=True), BaseComparison(is_own=False)
@@ -250,7 +250,9 @@ cdef class Engine:
         return q.id
 
     cdef tuple read(self, Question* q, object question, bint own):
-        """Compiles a question. Returns (objects that it borrows from, faults of its calls, error).
+        """Compiles a question.
+
+        Returns (objects whose memory the question borrows, faults of its calls, error).
         """
         cdef QuestionReader reader = self.reader
         cdef Bundle* bundle
@@ -423,7 +425,7 @@ cdef class Engine:
         for i in range(job.count):
             out = &job.outcomes[i]
             if out.state == PUBLISHED or self.questions.items[out.question].id == 0:
-                continue          # nothing to report, or removed meanwhile
+                continue  # the answer is as before, or the question was removed during the job
             made += 1
             if made % GIL_ITEMS == 0:
                 with nogil:
@@ -434,7 +436,8 @@ cdef class Engine:
         return found
 
     cdef bint register(self, Question* q, Outcome* out) noexcept nogil:
-        """Takes over what a run has read. False if out of memory: the question must run again."""
+        """Stores the reads of a run. Returns False if memory is exhausted: the question runs again.
+        """
         if q.block_choice == NEXT_BLOCK:
             if out.reads != NULL:
                 return self.next.register(q.position, out)
@@ -448,7 +451,7 @@ cdef class Engine:
         return True
 
     cdef void take_over(self, Outcome* out) noexcept nogil:
-        """Takes over the reads and the answer of a run."""
+        """Stores the reads and the answer of a run in the question."""
         cdef QuestionList* s = &self.questions
         cdef Question* q = s.items[out.question]
         if q.id == 0 or (out.state != ANSWERED and out.state != REFUSED_RUN):
@@ -530,7 +533,7 @@ cdef class Engine:
         cdef uint32_t marks = NEW
         cdef Outcome out
         if q.id == 0:
-            return None           # removed meanwhile
+            return None           # the question was removed during the job
         if results is None:
             results = refused_results(self.errors[position])
         memset(&out, 0, sizeof(Outcome))
@@ -653,7 +656,7 @@ cdef class Engine:
         self.next.restore(saved["next"])
 
     def sequences(self) -> set[int]:
-        """Returns the sequences of bases to which answers of waiting questions belong."""
+        """Returns the sequence numbers of the bases of all answers whose questions wait to run."""
         cdef QuestionList* s = &self.questions
         cdef uint32_t i
         return {s.items[s.waiting[i]].sequence for i in range(s.waiting_count)}

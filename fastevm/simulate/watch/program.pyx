@@ -18,7 +18,7 @@ from fastevm.simulate.views import view_of
 
 cdef class QuestionReader(Bundles):
     cdef int read_context(self, Bundle* bundle, object overrides) except -1:
-        """Makes a question with block overrides run as a chain, because they depend on the base."""
+        """Makes a question with block overrides run as a chain: overrides depend on the base."""
         if overrides != NO_BLOCK_OVERRIDES or bundle.validation:
             bundle.route = RUN_AS_CHAIN
         return 0

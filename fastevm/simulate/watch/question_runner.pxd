@@ -20,7 +20,7 @@ cdef enum OutcomeState:
     REFUSED_RUN = 2           # `refusal` says why
     NO_MEMORY = 3
     STOPPED_RUN = 4           # cancelled, or out of time
-    PUBLISHED = 5             # taken over, and nothing to report
+    PUBLISHED = 5             # the engine has stored the answer, and there is no change to report
 
 
 # The result of one execution. The job owns it until it is published.
@@ -29,15 +29,15 @@ cdef struct Outcome:
     OutcomeState state
     bint is_late              # stopped by its time limit
     Answer* answer            # NULL: equal to the previous answer
-    # `read_count` reads; NULL: equal to those of the previous execution.
+    # array of `read_count` reads; NULL: the run read the same values as the previous run
     Read* reads
     uint32_t read_count
     uint64_t fingerprint[2]
     uint64_t oldest_hash
     uint64_t newest_hash
     Refusal* refusal          # the reason, for REFUSED_RUN
-    # Set when the engine has taken over the answer: whether it is the question's first answer, and
-    # how it differs from the previous answer.
+    # Set when the engine has stored the answer: whether it is the question's first answer, and how
+    # it differs from the previous answer.
     bint is_first
     uint32_t marks            # bits of Difference
 

@@ -11,8 +11,9 @@ from fastevm.simulate.watch.change import Change
 class Stream:
     """Changes of some questions of a `Watch`, as an iterator and an asynchronous iterator.
 
-    A newer change of a question replaces an older one that was not taken, so at most one change per
-    question waits for a slow consumer. `Change.skipped` and ``skipped`` count the replaced changes.
+    A newer change of a question replaces an older change that no consumer has received yet, so at
+    most one change per question waits for a slow consumer. `Change.skipped` and ``skipped`` count
+    the replaced changes.
     Changes come in the order of their bases. Any thread may use a stream; each change goes to one
     consumer.
     """
@@ -47,7 +48,7 @@ class Stream:
         self._waiting[change.id] = change
 
     def forget(self, ids: Iterable[int]) -> None:
-        """Drops waiting changes of questions that were removed.
+        """Removes the waiting changes of questions that were removed.
 
         Only the watch calls this method.
         """
@@ -109,7 +110,7 @@ class Stream:
             listener()
 
     def close(self) -> None:
-        """Closes the stream. Waiting changes can still be taken."""
+        """Closes the stream. A consumer can still receive the waiting changes."""
         self._drop(self)
         with self._changed:
             self.is_closed = True

@@ -37,7 +37,7 @@ from fastevm.simulate.watch.streams import Stream
 from fastevm.simulate.watch.view import View
 
 MAX_QUESTIONS: Final = 1_000_000
-KEPT_BASES: Final = 64  # bases whose identity is kept, in addition to those of stale answers
+KEPT_BASES: Final = 64  # number of bases whose identity is kept, besides the bases of stale answers
 MAX_THREADS: Final = 64
 
 OPTIONS: Final = (
@@ -52,11 +52,11 @@ class WatchCounters(Struct, frozen=True, kw_only=True):
     """Counters of a watch.
 
     ``keys``: distinct values that are read; ``reads``: reads of all questions; ``memory``: bytes of
-    questions, answers and index; ``advances``: bases; ``touched``: questions whose reads changed;
-    ``ran``: runs; ``unchanged``: runs that gave the same answer as before; ``kept``: answers that
-    stayed valid without a run; ``stale``: questions that now wait for a run; ``late``: how often a
-    question missed its budget; ``seconds``: total time of `Watch.advance` and `Watch.refresh`;
-    ``last_seconds``: time of the last call.
+    questions, answers and index; ``advances``: calls of `Watch.advance`; ``touched``: questions
+    whose reads changed; ``ran``: runs; ``unchanged``: runs that gave the same answer as before;
+    ``kept``: answers that stayed valid without a run; ``stale``: questions that now wait for a run;
+    ``late``: how often a question missed its budget; ``seconds``: total time of `Watch.advance` and
+    `Watch.refresh`; ``last_seconds``: time of the last call of either.
     """
 
     questions: int
@@ -77,8 +77,9 @@ class WatchCounters(Struct, frozen=True, kw_only=True):
 class Changes(list[Change]):
     """The changes of one step, by priority.
 
-    ``base``: the current base. ``touched``: questions whose reads changed; ``ran``: runs;
-    ``stale``: questions that still wait; ``seconds``: the time of the step.
+    ``base``: the current base. ``touched``: number of questions whose reads changed. ``ran``:
+    number of runs. ``stale``: number of questions that still wait. ``seconds``: the time of the
+    step.
     """
 
     base: Base | None = None
@@ -105,13 +106,14 @@ class WatchLimit(Deadline):
 class Watch:
     """Calls and bundles ("questions") whose answers are updated when the state changes.
 
-    ``base``: a state as for `fastevm.simulate.simulate_many`, or None until `advance`. ``threads``:
-    number of threads that run questions without the GIL; does not affect answers. ``gas_cap``:
-    maximum gas of all calls of one question (0: only the block's limit). ``timeout``: maximum
-    seconds for one question. ``balances``: answers contain changes of balances. ``shows_base_fee``:
-    whether BASEFEE, in a call without a gas price in the block of the base, returns the block's
-    base fee; otherwise it returns 0. ``block``: for a Layer, fields of the block; see
-    `fastevm.simulate.views.as_view`.
+    - ``base``: a state as for `fastevm.simulate.simulate_many`, or None until `advance`
+    - ``threads``: number of threads that run questions without the GIL; does not affect answers
+    - ``gas_cap``: maximum gas of all calls of one question (0: only the block's limit)
+    - ``timeout``: maximum seconds for one question
+    - ``balances``: answers contain changes of balances
+    - ``shows_base_fee``: whether BASEFEE returns the block's base fee in a call without a gas price
+      in the block of the base; otherwise it returns 0
+    - ``block``: for a Layer, fields of the block; see `fastevm.simulate.views.as_view`
 
     An answer equals that of a full run on its base. `advance` runs only questions whose reads
     changed, and returns the answers that changed. Thread-safe.
@@ -163,11 +165,12 @@ class Watch:
     def add(self, question: Any, *, priority: int = 0, block: Block | None = None) -> int:
         """Adds a question and returns its id. It runs with the next `refresh` or `advance`.
 
-        ``question``: a call (a JSON object or a `CallRequest`), a bundle (a list of calls), a
-        payload of eth_simulateV1 (a JSON object or a `SimulatePayload`), or a `View`. ``priority``:
-        questions with a higher priority run first. ``block``: "own" runs the question in the block
-        of the base, like eth_call; "next" runs it in the block after the base, like eth_simulateV1.
-        The default is "own" for a call or a `View`, else "next".
+        - ``question``: a call (a JSON object or a `CallRequest`), a bundle (a list of calls), a
+          payload of eth_simulateV1 (a JSON object or a `SimulatePayload`), or a `View`
+        - ``priority``: questions with a higher priority run first
+        - ``block``: "own" runs the question in the block of the base, like eth_call; "next" runs it
+          in the block after the base, like eth_simulateV1. The default is "own" for a call or a
+          `View`, else "next".
 
         Raises ValueError or TypeError for an invalid question, ResourceLimitError if there are too
         many. A refused question has an answer with an ``error``.
@@ -324,7 +327,7 @@ class Watch:
         )
 
     def _rebase(self, own: bool, view: StateView) -> None:
-        """Moves the questions of one block kind ("own" or "next") to the current base."""
+        """Makes the questions of one kind of block ("own" or "next") use the current base."""
         engine = self._engine
         count = engine.own_count if own else engine.next_count
         if count == 0 or self._stands.get(own) == self._sequence:
@@ -412,7 +415,7 @@ class Watch:
     def _run_chains(self, job: Job, view: StateView) -> list[Results | None]:
         """Runs simulated chains while the job has budget.
 
-        A result None stands for an invalid payload.
+        The result of an invalid payload is None.
         """
         found: list[Results | None] = []
         block: BaseBlock | None = None

@@ -1,10 +1,13 @@
 """The worker process of JavaScript tracers: ``python -I -S worker.py FOLDER_OF_QUICKJS``.
 
-Frames on standard input and output: a letter, the length (4 bytes), a text in UTF-8. Requests are N
-(new trace: source, config, precompiles as a JSON array), B (a batch of events) and R (return the
-result; with the context). Answers are D (done; with a text) and E (error; with the message and the
-function as a JSON array). During a request the worker may send Q (a read of the state), and the
-node answers with A.
+A message on standard input or output consists of a letter, the length (4 bytes) and a text in
+UTF-8. The letters are:
+
+- requests of the node: N (new trace: source, config, precompiles as a JSON array), B (a batch of
+  events), R (return the result; with the context)
+- answers of the worker: D (done; with a text), E (error; with the message and the function as a
+  JSON array)
+- during a request: Q (the worker reads the state), A (the node's answer)
 """
 
 import json

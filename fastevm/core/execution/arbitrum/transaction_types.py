@@ -28,9 +28,11 @@ WORD: Final = 32
 class Field(NamedTuple):
     """A field of an envelope.
 
-    ``form``: one character for the decoder in C. c chain id, i an id of 32 bytes, f sender, t
-    recipient or nothing, r recipient, v value, n nonce, p fee cap, g gas limit, d call data; of
-    fields that only the JSON shows: w integer, a address, o address or nothing, b bytes.
+    ``form``: one character, from which the decoder in C knows how to decode the field.
+
+    - c chain id, i id of 32 bytes, f sender, v value, n nonce, p fee cap, g gas limit, d call data
+    - r recipient, t recipient or nothing
+    - fields that only the JSON form shows: w integer, a address, o address or nothing, b bytes
     """
 
     name: str

@@ -37,8 +37,9 @@ cdef class BlockBuilder:
     cdef readonly int threads
     cdef bytes given_list     # RLP of the block access list that came with the block, or None
     cdef BalExecutor bal_executor  # None unless the block runs in parallel by its access list
-    cdef PackedReceipts packed  # the receipts after `bal_executor` or `end` made them
-    cdef BlockEnd end         # the result if several threads ended the block
+    # the receipts, after `bal_executor` or `end` has created them; else None
+    cdef PackedReceipts packed
+    cdef BlockEnd end         # the result, if several threads ended the block; else None
     cdef object root_of       # function from a layer to its state root; None: the layer computes it
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1

@@ -11,7 +11,13 @@ from fastevm.core.state.layer import Layer
 L2_TO_L1_MESSAGE_PASSER: bytes
 
 class BlockBuilder:
-    """A block under construction on top of a layer."""
+    """A block under construction on top of a layer.
+
+    ``begin()`` makes the system calls at the block's start, ``add()`` executes a transaction,
+    ``snapshot()`` returns the current state, ``seal()`` ends the block. ``header`` is a draft with
+    all fields that execution does not compute (see
+    `fastevm.core.execution.block.header_draft.draft_header`).
+    """
 
     header: Header
     schedule: ForkSchedule

@@ -107,7 +107,8 @@ class AccessListMismatch(Exception):
 cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
-cdef unsigned long IN_PYTHON = ~<unsigned long>0  # owner of a block that runs a user's function
+# value of `owner` while the block calls a function of the user
+cdef unsigned long IN_PYTHON = ~<unsigned long>0
 
 
 cdef class BlockBuilder:
@@ -154,20 +155,19 @@ cdef class BlockBuilder:
         deposit_contract, ancestors=(), withdrawals=None, ommers=(), suspends=False,
         root_of=None, threads=1, access_list=None,
     ):
-        """``ancestors``: hashes of the preceding blocks, parent first; only the first 256 are used.
+        """Sets up a block on the state ``layer``. ``begin`` starts the block.
 
-        ``suspends``: whether unknown values of a remote state stop execution. The remote state
-        records them; `add` refuses a transaction that reads an unknown value with code
-        ``needs_state``, and `begin` raises StateNotKnown.
-
-        ``deposit_contract``: 20-byte address of the contract whose logs are deposits (EIP-6110).
-        ``root_of``: a function from a layer to its 32-byte state root, for receipts that contain
-        state roots; None: the layer computes it.
-
-        ``threads``: how many threads ``add_all`` may use. Small blocks, blocks over a remote state,
-        blocks of the OP stack and blocks whose receipts contain state roots run on one thread.
-
-        ``access_list``: RLP of the block access list that came with the block (EIP-7928). It lets
+        - ``ancestors``: hashes of the preceding blocks, parent first; only the first 256 are used
+        - ``suspends``: whether unknown values of a remote state stop execution. The remote state
+          records them; `add` refuses a transaction that reads an unknown value with code
+          ``needs_state``, and `begin` raises StateNotKnown.
+        - ``deposit_contract``: 20-byte address of the contract whose logs are deposits (EIP-6110)
+        - ``root_of``: a function from a layer to its 32-byte state root, for receipts that contain
+          state roots; None: the layer computes it
+        - ``threads``: how many threads ``add_all`` may use. Small blocks, blocks over a remote
+          state, blocks of the OP stack and blocks whose receipts contain state roots run on one
+          thread.
+        - ``access_list``: RLP of the block access list that came with the block (EIP-7928). It lets
         threads execute the transactions in parallel. Raises `AccessListMismatch` if the list is
         wrong.
         """
@@ -203,9 +203,11 @@ cdef class BlockBuilder:
         return 0
 
     cdef bint claim(self) except -1:
-        """Reserves the block for the calling thread. Returns False if the thread already has it.
+        """Claims the block for the calling thread. Returns False if this thread has claimed it
+        before.
 
-        Setting ``owner`` to 0 releases it.
+        Raises RuntimeError if another thread has claimed the block. Setting ``owner`` to 0 ends the
+        claim.
         """
         cdef unsigned long here = PyThread_get_thread_ident()
         if self.owner == here:
@@ -216,7 +218,7 @@ cdef class BlockBuilder:
         return True
 
     cdef int look(self) except -1:
-        """Raises RuntimeError if another thread uses the block."""
+        """Raises RuntimeError if another thread has claimed the block."""
         if self.claim():
             self.owner = 0
         return 0
@@ -314,7 +316,7 @@ cdef class BlockBuilder:
         return 0
 
     cdef bytes asked_root(self):
-        """Returns the state root from ``root_of``, which must not use the block meanwhile."""
+        """Returns the state root that ``root_of`` computes. ``root_of`` must not use this block."""
         cdef unsigned long owner = self.owner
         cdef bytes root
         self.owner = IN_PYTHON
@@ -329,7 +331,7 @@ cdef class BlockBuilder:
     def add(self, Transaction transaction not None):
         """Executes a transaction and returns its receipt.
 
-        Raises `InvalidTransaction` without a change if the transaction is not valid in this block.
+        Raises `InvalidTransaction`, and changes nothing, if the transaction is not valid here.
         The error's code is ``cancelled`` if another thread called ``cancel``.
         """
         cdef TxOptions options
@@ -435,7 +437,7 @@ cdef class BlockBuilder:
         )
 
     cdef size_t run_by_list(self, const Tx** transactions, size_t count) except? 0:
-        """Runs the transactions by the given access list (EIP-7928).
+        """Runs the transactions by the block access list that came with the block (EIP-7928).
 
         Returns the number executed: all, or 0 if this block must be executed sequentially. Raises
         `AccessListMismatch` if an execution contradicts the list.
@@ -460,7 +462,8 @@ cdef class BlockBuilder:
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0:
         """Executes transactions optimistically on threads (Block-STM).
 
-        Returns how many of the first transactions were committed. The caller executes the others.
+        Returns the number of transactions that were committed, counted from the first. The caller
+        executes the remaining transactions.
         """
         cdef ParallelRun run = take(min(self.threads, <int>MOST_THREADS))
         cdef TxResult result
@@ -548,7 +551,7 @@ cdef class BlockBuilder:
         return self.c.blob_gas_used
 
     def has_gas_for(self, Transaction transaction not None, uint64_t gas_budget):
-        """Whether the block, within ``gas_budget`` gas, has room for the transaction's gas limit.
+        """Returns whether the transaction's gas limit fits into the rest of ``gas_budget`` gas.
 
         Forks with state gas check both gas dimensions.
         """
@@ -612,7 +615,7 @@ cdef class BlockBuilder:
             ) from None
 
     cdef object finished_receipts(self):
-        """Returns all receipts: a tuple if ``add`` made their values before, else PackedReceipts.
+        """Returns all receipts: a tuple if all Receipt values exist already, else PackedReceipts.
         """
         if self.packed is not None:
             return self.packed
@@ -785,13 +788,16 @@ def execute_block(
 ):
     """Executes a block on its parent's state under ``schedule`` and returns its `BlockResult`.
 
-    ``ancestors``: hashes of the preceding blocks, parent first; only the first 256 are used.
-    With ``state_root=False`` state roots are not computed and are 32 zero bytes in the result.
-    ``root_of``: see `BlockBuilder`. ``threads``: how many threads may execute transactions; the
-    number does not change the result. If the block has an access list, threads execute by it unless
-    it is wrong; over a remote state, one request fetches everything that the list names.
-    ``on_builder`` is called with each `BlockBuilder` before the builder runs transactions, so that
-    another thread can cancel it.
+    - ``ancestors``: hashes of the preceding blocks, parent first; only the first 256 are used
+    - ``state_root``: if False, state roots are not computed and are 32 zero bytes in the result
+    - ``root_of``: see `BlockBuilder`
+    - ``threads``: how many threads may execute transactions; the number does not change the result
+    - ``on_builder``: called with each `BlockBuilder` before the builder runs transactions, so that
+      another thread can cancel the builder
+
+    If the block has an access list, threads execute by it. If the list is wrong, the block is
+    executed again without it. Over a remote state, one request fetches everything that the list
+    names.
 
     Raises `InvalidBlock` if a transaction or a system call makes the block invalid. The header's
     other fields are not compared with the result: see

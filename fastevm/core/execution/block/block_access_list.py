@@ -43,7 +43,7 @@ class SlotChanges(NamedTuple):
 
 
 class AccountAccess(NamedTuple):
-    """The accesses to one account. Each accessed slot is either in the changes or in the reads."""
+    """The accesses to one account. An accessed slot is either in the changes or in the reads."""
 
     address: bytes
     storage_changes: tuple[SlotChanges, ...] = ()
@@ -79,9 +79,9 @@ def decode_access_list(encoded: bytes, number: int | None = None) -> AccessList:
 def fetch_listed(state: RemoteState, block: Block, item_gas: int) -> None:
     """Fetches everything that a block's access list names from a remote state, in one request.
 
-    ``item_gas``: gas per item of the list; the gas limit divided by it is the maximum number of
-    items. 0 in forks without lists. Malformed and oversized lists are ignored here: the execution
-    reports the error.
+    ``item_gas``: gas per item of the list, 0 in forks without lists. The gas limit divided by it is
+    the maximum number of items. Malformed and oversized lists are ignored here: the execution of
+    the block reports the error.
     """
     if block.access_list is None or not item_gas or state.resolves:
         return
@@ -217,7 +217,7 @@ class _Reader:
 
 
 def check_access_list(number: int, given: Sequence[AccountAccess], made: bytes) -> None:
-    """Raises InvalidBlock if the given list differs from the list that the execution recorded.
+    """Raises InvalidBlock if the list that came with the block differs from the recorded list.
 
     The error names the first account and slot that differ. ``made``: RLP of the recorded list.
     """
@@ -228,7 +228,7 @@ def check_access_list(number: int, given: Sequence[AccountAccess], made: bytes) 
 def _differences(
     made: Sequence[AccountAccess], given: Sequence[AccountAccess]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Returns the position of the first difference and both values."""
+    """Yields (position in the list, value in ``made``, value in ``given``) of each difference."""
     ours = {item.address: item for item in made}
     theirs = {item.address: item for item in given}
     for address in sorted(ours.keys() | theirs.keys()):
@@ -260,7 +260,7 @@ def _account_differences(
 
 
 def _slots(account: AccountAccess) -> dict[int, str]:
-    """Describes the entry of the list for each slot of an account."""
+    """Returns by slot a text that describes the slot's entry in the list, for an error message."""
     said = dict.fromkeys(account.storage_reads, "a read")
     for key, changes in account.storage_changes:
         said[key] = "changes " + ", ".join(f"{index}: {value:#x}" for index, value in changes)

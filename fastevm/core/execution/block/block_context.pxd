@@ -5,8 +5,8 @@ from fastevm.core.primitives.word cimport Word
 from fastevm.core.spec.schedule cimport Schedule
 
 
-# Fills in the context from a Header and the blob base fee, and clears the ancestors. The other
-# functions keep the ancestors.
+# Fills in the context from a Header and the blob base fee, and removes the ancestors. The other
+# functions of this file do not change the ancestors.
 cdef int fill_context(BlockContext* context, header, object chain_id, object blob_price) except -1
 # Fills in the context from a C header. Keeps the chain id and the blob base fee.
 cdef void fill_from_fields(
@@ -20,6 +20,6 @@ cdef void context_of_arbos(
 # Fill in the context from a BlockEnvironment, and return a BlockEnvironment with its values.
 cdef int fill_environment(BlockContext* context, object environment) except -1
 cdef object environment_value(const BlockContext* context)
-# Set the member that a field of BlockEnvironment names. Returns 0 if there is no field `name`.
-# Raises TypeError or ValueError for an invalid value.
+# Sets the member of the context that corresponds to the field `name` of BlockEnvironment. Returns
+# False if BlockEnvironment has no such field. Raises TypeError or ValueError for an invalid value.
 cdef bint context_put(BlockContext* context, str name, object value) except -1

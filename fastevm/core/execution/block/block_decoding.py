@@ -13,9 +13,9 @@ from fastevm.errors import InvalidBlock, TransactionDecodeError
 def decode_block(raw: bytes, *, number: int | None = None) -> Block:
     """Decodes a block from its canonical RLP.
 
-    Errors have ``number`` if the block's own number cannot be decoded. Raises
-    :class:`InvalidBlock` for anything but the canonical encoding of a block of any fork. The block
-    is not validated.
+    Raises :class:`InvalidBlock` unless the bytes are the canonical encoding of a block of any fork.
+    The error contains ``number`` if the block's own number cannot be decoded. The block is not
+    validated.
     """
     try:
         items = rlp.decode(raw)

@@ -26,8 +26,8 @@ from fastevm.core.trie.ordered cimport (
 )
 
 
-# Work items of the first stage. These take longest, so they come first; the others are leaves of
-# the receipts trie.
+# The first work items of the first stage: they take longest. All further items of the stage hash
+# leaves of the receipts trie.
 cdef enum:
     COMMIT_ITEM = 0
     PACK_ITEM = 1

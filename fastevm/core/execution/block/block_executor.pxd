@@ -55,7 +55,8 @@ cdef SystemOutcome executor_start(
     const uint8_t* parent_hash
 ) noexcept nogil
 # Pay rewards and then withdrawals (EIP-4895), after the transactions and before the requests. From
-# here on, accesses get the index after the last transaction.
+# this call on, the access list records accesses under the index that follows the last
+# transaction's.
 cdef SystemOutcome executor_pay(
     BlockExecutor* b, const Credit* credits, size_t count
 ) noexcept nogil
@@ -65,8 +66,8 @@ cdef SystemOutcome executor_pay(
 cdef TxError block_has_room(
     BlockExecutor* b, const Tx* tx, const TxOptions* options, uint64_t* footprint, TxResult* result
 ) noexcept nogil
-# Returns whether the transaction's gas limit fits into what the block has left of `budget` gas, in
-# each gas dimension of the fork.
+# Returns whether the transaction's gas limit fits into the unused part of `budget` gas, in each gas
+# dimension of the fork.
 cdef bint executor_has_gas(const BlockExecutor* b, const Tx* tx, uint64_t budget) noexcept nogil
 # Execute a transaction and append the record of its receipt without the encoding. An error changes
 # nothing.
@@ -77,9 +78,9 @@ cdef TxError executor_transact(
 cdef void executor_record(
     BlockExecutor* b, ReceiptRecord* record, const Tx* tx, uint64_t footprint, TxResult* result
 ) noexcept nogil
-# The two steps of executor_record, for callers that record in another order. The first adds gas to
-# the block: `used` after refunds, `regular` and `state` in forks with state gas, `blobs` blob gas.
-# The second fills in a zeroed record.
+# The two steps of executor_record, for a caller that counts gas for all transactions before it
+# fills in the records. The first step adds gas to the block: `used` after refunds, `regular` and
+# `state` in forks with state gas, `blobs` blob gas. The second step fills in a zeroed record.
 cdef void executor_count_gas(
     BlockExecutor* b, uint64_t used, uint64_t regular, uint64_t state, uint64_t blobs
 ) noexcept nogil
@@ -90,8 +91,8 @@ cdef void executor_fill_record(
 # Encode the last receipt. Returns False if memory is exhausted.
 cdef bint executor_encode_receipt(BlockExecutor* b) noexcept nogil
 # Execute the transactions from `first` on. Returns the number executed, including those before
-# `first`. The receipts are not encoded. `result` is that of the last transaction tried. `refunds`
-# is NULL, or the gas that the post-exec transaction of the block refunds to each transaction.
+# `first`. The receipts are not encoded. `result` receives the result of the last transaction tried.
+# `refunds` is NULL, or the gas that the block's post-exec transaction refunds to each transaction.
 cdef size_t executor_transact_from(
     BlockExecutor* b, const Tx** transactions, size_t first, size_t count,
     const uint64_t* refunds, TxResult* result

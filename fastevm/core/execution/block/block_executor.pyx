@@ -79,8 +79,8 @@ cdef bint executor_take(BlockExecutor* b) noexcept:
     return True
 
 
-# Clears the pointers of the previous owner, for example to its moved precompiles, whose memory may
-# be freed.
+# Clears the machine's pointers to objects of the previous block, for example to moved precompiles,
+# because their memory may be freed.
 cdef void detach(Machine* m) noexcept nogil:
     m.world = NULL
     m.schedule = NULL

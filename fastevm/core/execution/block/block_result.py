@@ -13,10 +13,12 @@ from fastevm.core.state.layer import Layer
 class BlockResult(Struct, frozen=True, kw_only=True):
     """The state after a block, and everything that the block's header commits to.
 
-    ``requests`` are the non-empty EIP-7685 requests, type byte first. ``requests_hash``,
-    ``blob_gas_used`` and ``withdrawals_root`` are None in forks that do not have the field. Roots
-    and hashes are 32 bytes. ``access_list``: RLP of the block access list (EIP-7928); None in forks
-    without access lists, or if the block was not executed.
+    - ``requests``: the non-empty EIP-7685 requests, type byte first
+    - ``requests_hash``, ``blob_gas_used``, ``withdrawals_root``: None in forks without the field
+    - ``access_list``: RLP of the block access list (EIP-7928); None in forks without access lists,
+      or if the block was not executed
+
+    Roots and hashes are 32 bytes.
     """
 
     layer: Layer

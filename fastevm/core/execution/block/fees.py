@@ -9,7 +9,7 @@ from fastevm.core.primitives.replace import replace
 from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 
 MAX_GAS_LIMIT = 2**63 - 1
-"""Gas limits fit into a signed 64-bit integer in every client."""
+"""Every client stores gas limits as signed 64-bit integers."""
 
 _HIGHEST_EXPONENT = 177  # e ** 177 < 2 ** 256 < e ** 178
 

@@ -8,7 +8,7 @@ from fastevm.core.primitives.word cimport Word
 
 
 cdef enum:
-    FEE_PARAMETERS_SIZE = 17  # bytes; longer extra data are dropped (OP stack, Jovian)
+    FEE_PARAMETERS_SIZE = 17  # bytes; longer extra data are not stored (OP stack, Jovian)
     HEADER_FIELD_COUNT = 23
 
 
@@ -62,7 +62,8 @@ cdef struct HeaderRow:
 
 cdef HeaderRow HEADER_ROWS[HEADER_FIELD_COUNT]       # in RLP order
 cdef HeaderRow HEADER_JSON_ROWS[HEADER_FIELD_COUNT]  # in JSON order
-# A header with an empty block's values for the fields of all forks. The state root is zero.
+# A header that has the fields of all forks, with the values of an empty block. The state root is
+# zero.
 cdef HeaderFields EMPTY_HEADER
 
 
@@ -80,8 +81,8 @@ cdef void header_begin(
 ) noexcept nogil
 # Append the RLP of the header. Returns False if memory is exhausted.
 cdef bint header_append(Buffer* out, const HeaderFields* h) noexcept nogil
-# Convert a Python Header to C. Extra data longer than FEE_PARAMETERS_SIZE are dropped. Raises
-# ValueError for bytes of the wrong size.
+# Convert a Python Header to C. Extra data longer than FEE_PARAMETERS_SIZE are not stored: the C
+# header then has no extra data. Raises ValueError for bytes of the wrong size.
 cdef int header_read(HeaderFields* h, object header) except -1
 # Returns the Python Header.
 cdef object header_value(const HeaderFields* h)

@@ -1,4 +1,4 @@
-# The receipts of a finished block as C data; each becomes a value on first access.
+# The receipts of a finished block as C data. A Receipt value is created on first access.
 from fastevm.core.execution.block.receipts cimport ReceiptList, ReceiptRecord
 from fastevm.core.state.records cimport LogRecord
 
@@ -6,7 +6,7 @@ from fastevm.core.state.records cimport LogRecord
 cdef class PackedReceipts:
     cdef ReceiptRecord* records   # one allocation together with the logs and their data
     cdef const LogRecord* logs
-    cdef list made                # the value of each receipt, or None
+    cdef list made  # the Receipt value of each receipt, or None if it was not accessed yet
     cdef object blob_gas_price
 
 

@@ -15,7 +15,7 @@ from fastevm.core.state.records cimport LogRecord
 
 
 cdef class PackedReceipts:
-    """An immutable sequence of `fastevm.core.execution.types.Receipt`, equal to a tuple of the same receipts."""
+    """An immutable sequence of receipts, equal to a tuple of the same receipts."""
 
     def __cinit__(self) -> None:
         self.made = []

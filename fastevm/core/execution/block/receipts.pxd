@@ -25,7 +25,7 @@ cdef struct ReceiptRecord:
     bint has_created
     Address created
     size_t first_log         # index into the world's logs
-    size_t log_count         # includes pseudo logs, which are not encoded
+    size_t log_count  # includes pseudo logs (ether transfers in simulations), which are not encoded
     size_t encoded_at        # offset in ReceiptList.encoded
     size_t encoded_size
     uint8_t bloom[BLOOM_SIZE]

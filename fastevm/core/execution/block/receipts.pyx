@@ -62,9 +62,9 @@ cdef struct Shares:
     const LogRecord* logs
     size_t first
     size_t end
-    size_t size              # receipts in a share
+    size_t size              # receipts per share
     int64_t count
-    int64_t taken            # shares that threads have taken; atomic
+    int64_t taken            # number of shares that threads have claimed; atomic
     Buffer encoded[MOST_SHARES]
     bint ok[MOST_SHARES]
 
@@ -274,7 +274,7 @@ cdef bint receipts_encode_on_threads(
 
 
 # ----------------------------------------------------------------------------------------------
-# blooms of many logs: repeated items are hashed once, the others eight at a time
+# blooms of many logs: repeated items are hashed once, all others in groups of eight
 
 cdef void batch_flush(BloomBatch* b) noexcept nogil:
     cdef size_t i, item
@@ -295,7 +295,7 @@ cdef uint32_t batch_item(BloomBatch* b, const uint8_t* data, size_t size) noexce
 
 
 cdef void batch_log(BloomBatch* b, const LogRecord* log, uint8_t* bloom) noexcept nogil:
-    """Adds the log's items, except those equal to the previous log's at the same position."""
+    """Adds the log's address and topics. Skips hashing an item that equals the previous log's."""
     cdef BatchedLog* held
     cdef const BatchedLog* before
     cdef uint32_t i

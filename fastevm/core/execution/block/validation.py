@@ -1,4 +1,4 @@
-"""Validates a block apart from its execution: header against parent, body, uncles and result."""
+"""Validates a block without executing it: its header, body, uncles, and a known result."""
 
 from __future__ import annotations
 
@@ -58,10 +58,12 @@ def validate_header(
 ) -> None:
     """Validates a header against its parent under the header's ``schedule``.
 
-    Raises :class:`InvalidBlock`. ``extra_data``: the exact extra data required (DAO fork, EIP-779).
-    ``least_timestamp_step``: minimum difference of the timestamps in seconds; 0 if blocks may share
-    a second. Schedules with milliseconds always use 0. ``prefix`` precedes the field name in
-    errors. Proof of work is not checked.
+    Raises :class:`InvalidBlock`. Proof of work is not checked.
+
+    - ``extra_data``: the exact extra data required (DAO fork, EIP-779)
+    - ``least_timestamp_step``: minimum difference of the timestamps in seconds; 0 if blocks may
+      share a second. Schedules with milliseconds always use 0.
+    - ``prefix``: precedes the field name in errors
     """
     check = _Check(header, prefix, parent.number + 1)
     check.equal("parent_hash", parent.hash)

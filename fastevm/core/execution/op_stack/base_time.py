@@ -160,7 +160,7 @@ def _invalid(number: int, index: int, text: str) -> InvalidBlock:
 
 
 def with_base_time(layer: Layer, number: int) -> Layer:
-    """Returns the state with the code of BaseTime, for use before the transactions of a block.
+    """Returns the state with the code of BaseTime, on which the first block of Denim runs.
 
     Raises InvalidBlock if the state has no proxy for the contract.
     """

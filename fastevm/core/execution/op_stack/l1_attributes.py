@@ -32,10 +32,12 @@ _SIZES = {
 class L1Attributes(Struct, frozen=True, kw_only=True):
     """The L1 origin of an L2 block, and the parameters of L2 fees.
 
-    ``base_fee`` and ``blob_base_fee``: the fees of the L1 origin, in wei. Scalars are in millionths
-    (``fee_overhead`` and ``fee_scalar`` exist until Ecotone), ``operator_fee_constant`` is in wei,
-    ``da_footprint_gas_scalar`` in gas per byte. ``sequence_number``: number of earlier L2 blocks
-    with the same L1 origin.
+    - ``base_fee``, ``blob_base_fee``: the fees of the L1 origin, in wei
+    - ``base_fee_scalar``, ``blob_base_fee_scalar`` and ``operator_fee_scalar``: millionths
+    - ``fee_overhead`` (gas) and ``fee_scalar`` (millionths): exist until Ecotone
+    - ``operator_fee_constant``: wei
+    - ``da_footprint_gas_scalar``: gas per byte
+    - ``sequence_number``: number of earlier L2 blocks with the same L1 origin
     """
 
     number: int = 0
@@ -94,7 +96,7 @@ class L1Attributes(Struct, frozen=True, kw_only=True):
 def read_l1_attributes(data: bytes) -> L1Attributes:
     """Decodes the call data of an L1 attributes transaction.
 
-    Raises ValueError for an unknown selector, or a length other than that of its format.
+    Raises ValueError for an unknown selector, or for a length that does not fit the selector.
     """
     selector = data[:4]
     size = _SIZES.get(selector)

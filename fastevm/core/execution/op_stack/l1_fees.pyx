@@ -98,7 +98,7 @@ cdef bint read_ecotone(World* w, Account* contract, L1Fees* out) noexcept nogil:
         and read_slot(w, contract, BLOB_BASE_FEE_SLOT, &out.blob_base_fee)
     ):
         return False
-    # Bytes 16 to 20 and 20 to 24 of the big-endian word.
+    # In the big-endian word, the two scalars are the bytes 16 to 19 and 20 to 23.
     out.base_fee_scalar = scalars.d[1] >> 32
     out.blob_base_fee_scalar = scalars.d[1] & <uint64_t>0xffffffff
     return True
@@ -108,7 +108,7 @@ cdef bint read_operator(World* w, Account* contract, L1Fees* out) noexcept nogil
     cdef Word operator
     if not read_slot(w, contract, OPERATOR_SLOT, &operator):
         return False
-    # Bytes from 18, 20 and 24 on of the big-endian word.
+    # In the big-endian word, the three values begin at the bytes 24, 20 and 18.
     out.operator_constant = operator.d[0]
     out.operator_scalar = operator.d[1] & <uint64_t>0xffffffff
     out.footprint_scalar = (operator.d[1] >> 32) & <uint64_t>0xffff
@@ -171,8 +171,8 @@ cdef void weighted_price(const L1Fees* fees, Word* out) noexcept nogil:
     add(out, out, &blobs)
 
 
-# Whether Ecotone's parameters are still unset. They are in Ecotone's first block, whose attributes
-# have the previous fork's form. op-geth checks the same two members.
+# Returns whether Ecotone's parameters are still unset. This is so in Ecotone's first block, because
+# its L1 attributes still have the format of the previous fork. op-geth checks the same two members.
 cdef bint lacks_ecotone(const L1Fees* fees) noexcept nogil:
     return (
         (fees.base_fee_scalar | fees.blob_base_fee_scalar) == 0
@@ -250,7 +250,10 @@ cdef int fees_of(L1Fees* out, object attributes) except -1:
 
 
 def l1_data_fee_of(bytes raw not None, attributes, ForkSchedule schedule not None):
-    """Returns (fee in wei, L1 gas) of an encoded transaction."""
+    """Returns the L1 data fee in wei and the L1 gas for a transaction's canonical bytes.
+
+    Receipts show the L1 gas. Source: OP Stack specification, execution engine, "L1-Cost fees".
+    """
     cdef L1Fees fees
     cdef Word fee, gas
     memset(&fees, 0, sizeof(fees))
@@ -260,7 +263,7 @@ def l1_data_fee_of(bytes raw not None, attributes, ForkSchedule schedule not Non
 
 
 def operator_fee_of(uint64_t gas, attributes, ForkSchedule schedule not None):
-    """Returns the operator fee in wei for ``gas`` gas."""
+    """Returns the operator fee in wei for ``gas`` gas (Isthmus and Jovian, execution engine)."""
     cdef L1Fees fees
     cdef Word fee
     memset(&fees, 0, sizeof(fees))
@@ -270,7 +273,7 @@ def operator_fee_of(uint64_t gas, attributes, ForkSchedule schedule not None):
 
 
 def da_footprint_of(bytes raw not None, attributes):
-    """Returns the gas that an encoded transaction adds to the DA footprint."""
+    """Returns how much a transaction's canonical bytes add to the DA footprint, in gas (Jovian)."""
     cdef L1Fees fees
     memset(&fees, 0, sizeof(fees))
     fees_of(&fees, attributes)

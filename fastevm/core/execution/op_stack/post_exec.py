@@ -57,7 +57,7 @@ def post_exec_refunds(transactions: Sequence[Transaction], number: int) -> dict[
 
 
 class _Fault:
-    """Raises InvalidBlock for a transaction."""
+    """Raises InvalidBlock, which names the block and the transaction, if a condition is false."""
 
     def __init__(self, number: int, field: str) -> None:
         self.number, self.field = number, field

@@ -1,8 +1,11 @@
 """Executes a block by its access list (EIP-7928): no transaction waits for another.
 
-The stages of a block, in each of which all threads take part: decode the list, execute and validate
-the transactions (and commit the list's last values), fill in the receipts, hash the leaves and the
-branches of the receipts trie.
+All threads take part in each of these stages:
+
+1. Decode the list.
+2. Execute and validate the transactions, and commit the list's last values.
+3. Fill in the receipts.
+4. Hash the leaves, then the branches of the receipts trie.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -76,7 +79,7 @@ cdef enum:
     ITEMS_OF_EACH = 32
 
 
-# The first work items of stage RUN. They take longest, so they come first; the others are
+# The first work items of stage RUN. They take longest, so they come first. All further items are
 # transactions.
 cdef enum:
     COMMIT_ITEM = 0
@@ -173,7 +176,7 @@ cdef inline void add_up(BalTotals* sums, const BalTotals* more) noexcept nogil:
 
 
 cdef void end_of_list(void* context) noexcept nogil:
-    """Adds up the decoded list and validates the block's system calls at index 0."""
+    """Adds up the threads' counts of list items and validates the system calls at index 0."""
     cdef BalThreads* t = <BalThreads*>context
     cdef int i
     for i in range(t.threads):

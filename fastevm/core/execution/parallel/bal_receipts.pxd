@@ -24,7 +24,8 @@ cdef struct Outcome:
     LogRecord* logs
 
 
-# The numbers from which a receipt is made: those of its transaction, and sums over earlier ones.
+# The numbers from which a receipt is made: those of its transaction, and sums over the earlier
+# transactions of the block.
 cdef struct ReceiptInput:
     uint64_t gas_used
     uint64_t block_gas

@@ -21,9 +21,9 @@ cdef int optimistic_threads(const OptimisticExecutor* r) noexcept nogil
 # How many transactions of the last block failed validation and were re-executed.
 cdef size_t optimistic_reexecuted(const OptimisticExecutor* r) noexcept nogil
 # Executes transactions and appends the records of their receipts, without encodings. Returns how
-# many were committed, with the effects of sequential execution; 0 if no thread is free. The caller
-# executes the others, of which the first may be invalid. `result.error` is TX_OUT_OF_MEMORY if the
-# block cannot be continued, else TX_VALID.
+# many transactions were committed, with the effects of sequential execution; 0 if no thread is
+# free. The caller executes the remaining transactions, of which the first may be invalid.
+# `result.error` is TX_OUT_OF_MEMORY if the block cannot be continued, else TX_VALID.
 cdef size_t optimistic_run(
     OptimisticExecutor* r, BlockExecutor* b, const Tx** transactions, size_t count, TxResult* result
 ) noexcept nogil

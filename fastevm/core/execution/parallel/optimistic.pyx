@@ -69,7 +69,7 @@ cdef struct OptimisticExecutor:
     int threads
     Runner runners[MOST_THREADS]
     size_t window
-    Execution* executions     # ring of the last `window` executions: that of n is at n % window
+    Execution* executions     # ring buffer: execution of transaction n is at n % window
     MultiVersionMemory versions
     # --- one block ---
     BlockExecutor* block
@@ -222,7 +222,7 @@ cdef void commit_done(OptimisticExecutor* r, Runner* runner) noexcept nogil:
 
 
 cdef void run_next(OptimisticExecutor* r, Runner* runner) noexcept nogil:
-    """Executes the next transaction that no thread has taken. Called with the guard held."""
+    """Executes the next transaction that no thread has claimed. Called with the guard held."""
     cdef size_t index = r.taken
     cdef bint is_ahead = index != r.committed
     r.taken += 1
@@ -233,7 +233,7 @@ cdef void run_next(OptimisticExecutor* r, Runner* runner) noexcept nogil:
 
 
 cdef void wait_for_a_commit(OptimisticExecutor* r) noexcept nogil:
-    """Waits for the next commit. Called with the guard held, which is released meanwhile."""
+    """Releases the guard, which the caller holds, until the next commit, then takes it again."""
     cdef int seen = events_seen(&r.moved)
     pthread_mutex_unlock(&r.guard)
     events_await(&r.moved, seen, SPINS)

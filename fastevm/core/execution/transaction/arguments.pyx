@@ -44,7 +44,7 @@ cdef bytes hash_run(object hashes):
 
 
 cdef list hashes_in(bytes run):
-    """Returns the hashes that ``hash_run`` joined. The caller's iterator cannot be read again."""
+    """Returns the hashes that ``hash_run`` joined, because an iterator can be read only once."""
     return [run[at:at + 32] for at in range(0, len(run), 32)]
 
 

@@ -6,7 +6,7 @@ from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.world cimport World
 
 
-# The gas that charges before the first frame can use, in forks with state gas.
+# The gas that pays for the charges before the first frame, in forks with state gas.
 cdef struct UpfrontGas:
     int64_t gas
     int64_t reservoir
@@ -18,8 +18,8 @@ cdef struct UpfrontGas:
 # Charge regular gas and state gas before the first frame. After a charge that exceeded the gas,
 # further calls charge nothing.
 cdef void pay_upfront(UpfrontGas* u, int64_t regular, int64_t state) noexcept nogil
-# Process all authorizations in order; invalid ones are skipped. `upfront` pays in forks with state
-# gas. Returns False if state is missing: see world.need.
+# Process all authorizations in order; invalid ones are skipped. In forks with state gas, `upfront`
+# pays for them. Returns False if state is missing: see world.need.
 cdef bint apply_authorizations(
     World* w, const Schedule* schedule, uint64_t chain_id, const Tx* tx, UpfrontGas* upfront
 ) noexcept nogil

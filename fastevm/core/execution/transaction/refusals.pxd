@@ -16,5 +16,5 @@ cdef object unsupported(const char* reason, const Address* contract)
 
 # Returns the StateNotKnown error for what an execution needs.
 cdef object not_known(const World* w)
-# Raises the exception for an outcome >= SYSTEM_NEEDS_STATE; does nothing for others.
+# Raises the exception for an outcome >= SYSTEM_NEEDS_STATE. Does nothing for smaller outcomes.
 cdef int raise_host_failure(SystemOutcome outcome, const World* w) except -1

@@ -21,7 +21,8 @@ cdef inline bint authorities_are_known(const Tx* tx) noexcept nogil:
 # Returns whether the signature of an authorization is valid. Call it if `authorities_are_known` is
 # True for the transaction. Safe while another thread stores the same authority.
 cdef inline bint authority_is_valid(const Authorization* a) noexcept nogil:
-    return atomic_observe_int(<const int*>&a.has_authority) > 0  # not while it is stored
+    # -1 while a thread stores the authority
+    return atomic_observe_int(<const int*>&a.has_authority) > 0
 
 
 # Recover sender and authorities unless they are known. Returns False if memory is exhausted.
@@ -34,8 +35,8 @@ cdef bint tx_recover_many(Tx** transactions, size_t count, Buffer* scratch) noex
 cdef struct SenderBatch:
     Tx** transactions
     int64_t count
-    int64_t taken             # groups that threads have taken; atomic
-    int64_t ended             # groups whose signers are known; atomic
+    int64_t taken             # number of groups that threads have claimed; atomic
+    int64_t ended             # number of groups whose signers are known; atomic
     int no_memory             # whether memory was exhausted; atomic
 
 
@@ -49,12 +50,12 @@ cdef inline bint is_recovered(const Tx* tx) noexcept nogil:
 
 # Returns the number of signatures that are not recovered yet.
 cdef int64_t batch_signatures(const SenderBatch* batch) noexcept nogil
-# Recover groups until threads have taken all of them.
+# Recover groups until threads have claimed all of them.
 cdef void batch_recover(SenderBatch* batch) noexcept nogil
-# Wait until the signers of this transaction are known, and recover groups meanwhile. Returns False
-# if memory is exhausted.
+# Wait until the signers of this transaction are known; recover other groups until then. Returns
+# False if memory is exhausted.
 cdef bint batch_recover_until(SenderBatch* batch, Tx* tx, Buffer* scratch) noexcept nogil
-# Mark all remaining groups as taken, without recovering them.
+# Mark all remaining groups as claimed, without recovering them.
 cdef void batch_stop(SenderBatch* batch) noexcept nogil
 # Returns whether all senders and authorities are known.
 cdef bint are_recovered(Tx** transactions, size_t count) noexcept nogil

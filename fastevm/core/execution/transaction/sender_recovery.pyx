@@ -81,8 +81,8 @@ cdef bint recover_sender(Tx* tx, Buffer* scratch) noexcept nogil:
     return True
 
 
-# Stores the result of a recovery. If several threads recover the same signature, one of them stores
-# it and the others wait.
+# Stores the result of a recovery. If several threads recover the same signature, one thread stores
+# the result and the other threads wait.
 cdef void keep_sender(Tx* tx, SenderState state, const Address* sender) noexcept nogil:
     if atomic_claim_int(<int*>&tx.sender_state, SENDER_UNKNOWN, SENDER_WRITING):
         if state == SENDER_KNOWN:
@@ -194,7 +194,7 @@ cdef bint are_recovered(Tx** transactions, size_t count) noexcept nogil:
 
 
 cdef bint recover_next_group(SenderBatch* batch, Buffer* scratch) noexcept nogil:
-    """Recovers the next group. Returns False if threads have taken all groups."""
+    """Recovers the next group. Returns False if threads have claimed all groups."""
     cdef int64_t first = (atomic_increment(&batch.taken) - 1) * SENDERS_AT_ONCE
     if first >= batch.count:
         return False

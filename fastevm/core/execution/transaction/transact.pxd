@@ -35,7 +35,7 @@ cdef struct TxRun:
     Word tip                   # wei per gas paid to the coinbase
     bint pays_coinbase
     bint is_deposit
-    bint never_ran             # a deposit that was refused before its message
+    bint never_ran  # a deposit whose message could not start; it uses its whole gas limit
     bint pays_l1_fee
     L1Fees l1_fees             # valid if pays_l1_fee
     Word l1_fee                # L1 data fee in wei

@@ -81,7 +81,7 @@ cdef TxError transact_begin(
     run.tx = tx
     if options != NULL:
         run.options = options[0]
-    # Drops frames left by an earlier execution that raised. Observers would read them if this
+    # Removes the frames of an earlier execution that raised. Observers would read them if this
     # transaction starts no message.
     machine_abandon(m)
     world_follow(w, m.schedule)

@@ -78,9 +78,10 @@ cdef int recover_now(Transaction transaction) except -1:
 cdef class Transaction:
     """An immutable transaction of type 0 to 4. It may be unsigned for calls and simulations.
 
-    Types 125 and 126 are post-exec transactions and deposits of the OP stack, 100 to 106 the
-    messages of Arbitrum (`fastevm.core.execution.arbitrum`), which are never signed. Create it with
-    `decode` or `build`. Two transactions are equal if their canonical bytes are. Amounts are in wei.
+    Types 125 and 126 are the post-exec transactions and deposits of the OP Stack. Types 100 to 106
+    are the transactions of Arbitrum (`fastevm.core.execution.arbitrum`). All of these are never
+    signed. Create a transaction with `decode` or `build`. Two transactions are equal if their
+    canonical bytes are equal. Amounts are in wei.
     """
 
     def __cinit__(self):
@@ -105,13 +106,19 @@ cdef class Transaction:
     def build(*, sender=None, **fields):
         """Returns a transaction with the given fields, unsigned unless v, r and s are given.
 
-        Fields: ``type`` (by default derived from the other fields), ``chain_id`` (types 1 to 4;
-        default 1), ``nonce``, ``gas_limit``, ``gas_price`` or ``max_fee_per_gas`` and
-        ``max_priority_fee_per_gas``, ``to`` (None: a creation), ``value``, ``data``,
-        ``access_list`` of (address, slots) pairs, ``max_fee_per_blob_gas``,
-        ``blob_versioned_hashes``, ``authorization_list`` of (chain_id, address, nonce, y_parity, r,
-        s) tuples, ``v`` (for types 1 to 4 the y parity), ``r``, ``s``. ``sender`` is the sender of
-        an unsigned transaction that is executed as a call.
+        Fields:
+
+        - ``type``: by default derived from the other fields
+        - ``chain_id``: types 1 to 4; default 1
+        - ``nonce``, ``gas_limit``, ``value``, ``data``
+        - ``to``: None creates a contract
+        - ``gas_price``, or ``max_fee_per_gas`` and ``max_priority_fee_per_gas``
+        - ``access_list``: (address, slots) pairs
+        - ``max_fee_per_blob_gas``, ``blob_versioned_hashes``
+        - ``authorization_list``: (chain_id, address, nonce, y_parity, r, s) tuples
+        - ``v`` (for types 1 to 4 the y parity), ``r``, ``s``
+
+        ``sender`` is the sender of an unsigned transaction that is executed as a call.
 
         Fields of a deposit: ``source_hash``, ``sender``, ``to``, ``mint``, ``value``,
         ``gas_limit``, ``is_system``, ``data``.

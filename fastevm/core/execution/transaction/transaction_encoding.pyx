@@ -122,7 +122,7 @@ cdef int type_of(dict fields) except -1:
 
 
 cdef inline object given(dict fields, str name, object usual):
-    """Returns a field, or the usual value if it is missing or None."""
+    """Returns the value of a field, or ``usual`` if the field is missing or None."""
     value = fields.get(name)
     return usual if value is None else value
 

@@ -54,7 +54,7 @@ cdef struct TxOptions:
     bint skip_sender_code_check   # EIP-3607
     bint skip_gas_cap             # EIP-7825
     bint skip_block_gas
-    bint skip_balance             # gas is free, and the sender is credited with missing value
+    bint skip_balance             # no payment for gas; the sender gets the wei it lacks for `value`
     # If both fee caps are zero: no base fee rule and no payment. If the blob fee cap is zero: no
     # blob fee.
     bint fees_optional

@@ -233,7 +233,7 @@ cdef TxError check_stateless(
 def check_transaction(transaction, schedule, *, chain_id=1):
     """Checks a transaction against every rule that needs neither state nor block.
 
-    Returns (intrinsic gas, calldata floor), both in gas and at most the gas limit. Raises
+    Returns (intrinsic gas, calldata floor). Neither exceeds the gas limit. Raises
     `InvalidTransaction`.
     """
     cdef Transaction t = <Transaction?>transaction

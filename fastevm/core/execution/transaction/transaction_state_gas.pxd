@@ -13,7 +13,7 @@ from fastevm.core.interpreter.machine cimport Machine
 cdef TxError check_two_dimensions(
     const Machine* m, TxRun* run, uint64_t regular_left, TxResult* result
 ) noexcept nogil
-# Check that the block has the gas left that `result` needs in both dimensions. `limit` is the gas
+# Check that the block has enough gas left for `result`, in both gas dimensions. `limit` is the gas
 # limit of the block. Returns TX_VALID or TX_BLOCK_GAS.
 cdef TxError check_room(
     uint64_t limit, uint64_t regular_left, uint64_t state_used, TxResult* result

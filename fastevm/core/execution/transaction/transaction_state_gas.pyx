@@ -74,7 +74,7 @@ cdef TxError check_two_dimensions(
 cdef void set_needs(const Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
     """Sets the gas that the block must have left in each dimension.
 
-    Each is computed as if the transaction used only that dimension.
+    Each amount is computed as if the transaction used only that dimension.
     """
     cdef uint64_t cap = <uint64_t>m.schedule.tx_gas_cap
     result.needs_regular_gas = run.tx.gas_limit - run.intrinsic.state

@@ -223,7 +223,7 @@ cdef bint is_occupied(const Schedule* s, const Account* a) noexcept nogil:
     return not s.creates_over_storage and account_has_storage(a)
 
 
-# Increments the creator's nonce and warms the new address, which a failed creation does not undo.
+# Increments the creator's nonce and warms the new address. A failed creation undoes neither.
 # Returns ADDRESS_COLLISION if the address is occupied.
 cdef Status claim_address(Frame* f, Account* created) noexcept nogil:
     if not world_set_nonce(f.world, f.account, f.account.nonce + 1):

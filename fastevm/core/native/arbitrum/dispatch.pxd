@@ -1,4 +1,4 @@
-# Runs a call of an Arbitrum precompile.
+# Runs a call to an Arbitrum precompile.
 from libc.stdint cimport uint32_t
 
 from fastevm.core.native.call cimport NativeCall

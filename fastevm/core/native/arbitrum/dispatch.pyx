@@ -1,4 +1,4 @@
-"""Runs a call of an Arbitrum precompile: the checks that all methods share, then the method.
+"""Runs a call to an Arbitrum precompile: the checks that all methods share, then the method.
 
 The order of checks and charges is that of Nitro, ``precompiles/precompile.go``.
 """

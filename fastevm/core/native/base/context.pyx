@@ -246,7 +246,7 @@ cdef bint store_text(Context* c, const Word* slot, Slice text) noexcept nogil:
     cdef bint is_long = text.size > SHORT_TEXT
     cdef uint64_t words = 0
     cdef Word header
-    # Beryl leaves the end of a longer old string in place.
+    # Beryl does not clear the end of a longer old string.
     if c.version >= COBALT and not (
         load(c, slot, &header)
         and count_words(c, &header, &words)

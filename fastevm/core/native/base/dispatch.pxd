@@ -1,4 +1,4 @@
-# Runs a call of a native contract of Base.
+# Runs a call to a native contract of Base.
 from libc.stdint cimport uint32_t
 
 from fastevm.core.native.call cimport NativeCall

@@ -1,4 +1,4 @@
-"""Runs a call of a native contract of Base: the checks that all contracts share, then its body.
+"""Runs a call to a native contract of Base: the checks that all contracts share, then its body.
 
 The order of checks and charges is that of the reference client: direct call, value, calldata,
 existence of a token, selector, arguments.

@@ -21,7 +21,7 @@ cdef struct Method:
 cdef struct MethodTable:
     Method methods[128]
     int count
-    int version               # the newest surface: later forks add no functions
+    int version               # the newest version that adds functions
     # Beryl: an input shorter than this is refused with this name. 0: no limit
     size_t least_size
     const char* name

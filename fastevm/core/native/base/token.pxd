@@ -36,7 +36,7 @@ cdef MethodTable TOKEN_FUNCTIONS
 cdef Word MAX_128
 
 cdef bint require_role(Context* c, const Word* role) noexcept nogil
-# Like require_role, but does nothing in calls of the factory.
+# Like require_role, but does nothing in calls by the factory.
 cdef bint require_role_unless_privileged(Context* c, const Word* role) noexcept nogil
 cdef bint require_unpaused(Context* c, int feature) noexcept nogil
 # Mints tokens. The caller has checked the role.

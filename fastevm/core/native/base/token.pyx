@@ -1,7 +1,7 @@
 """The functions that all tokens have.
 
 A function checks and charges in the order of the reference client, because consensus depends on
-which failure comes first. [role] in a comment: the check is skipped in calls of the factory.
+which failure comes first. [role] in a comment: the check is skipped in calls by the factory.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -358,7 +358,7 @@ cdef bint approve(Context* c, const Argument* a) noexcept nogil:
 
 # --- minting, burning, seizure --------------------------------------------------------------------
 
-# Mints tokens. The policy for receivers also applies in calls of the factory.
+# Mints tokens. The policy for receivers also applies in calls by the factory.
 cdef bint mint_to(Context* c, const Address* to, const Word* amount) noexcept nogil:
     cdef Address nobody
     cdef Word word, supply, cap

@@ -339,8 +339,9 @@ cdef struct Multiples:
     Fp z
 
 
-# r = p + q, and q, both over a new z; returns the factor of z. Meloni, "New point addition
-# formulae for ECC applications". The points are neither equal nor opposite.
+# Computes r = p + q and rescales q, so that both have the same new z. `growth` receives the factor
+# from the old z to the new one. Meloni, "New point addition formulae for ECC applications". The
+# points are neither equal nor opposite.
 cdef inline void add_same_z(
     Fp* rx, Fp* ry, Fp* qx, Fp* qy, Fp* growth, const Fp* px, const Fp* py,
 ) noexcept nogil:

@@ -2,5 +2,6 @@
 
 
 # Returns the address of the exported C function `name` of the extension module `module` (dotted).
-# The library stays loaded. Raises ImportError, which names both, if either is missing.
+# The library stays loaded. If the module or the function is missing, raises ImportError, which
+# names both.
 cdef void* native_function(str module, str name) except NULL
