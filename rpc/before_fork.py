@@ -1,4 +1,4 @@
-"""Forwards calls about blocks up to the fork block to the upstream, which holds them.
+"""Forwards calls about the fork block and earlier blocks to the upstream, which has these blocks.
 
 A handler that needs such a block raises `HeldUpstream`. The runner then forwards the call, from a
 worker thread and with the params that the client sent.
@@ -19,7 +19,8 @@ from fastevm.rpc_types.transactions import Json
 
 BLOCK_DECODERS: Final = (decode_block, decode_number_or_tag, decode_number_tag_or_int)
 
-# Methods whose answers name their block. A block above the fork is not part of this chain.
+# Methods whose results name a block. If the upstream's result names a block above the fork block,
+# that block is not part of this chain, and the method returns null.
 TELL_BLOCK: Final = ("eth_getTransactionByHash", "eth_getTransactionReceipt")
 
 
@@ -54,7 +55,10 @@ def requested(history: ForkHistory, name: str, params: list[Any]) -> Any:
 
 
 def logs_upstream(history: ForkHistory, wanted: LogFilter, first: int, last: int) -> list[Json]:
-    """Return the upstream's logs of blocks ``first`` to ``last``, which end at the fork block."""
+    """Return the upstream's logs of blocks ``first`` to ``last``.
+
+    The caller must not ask for blocks above the fork block.
+    """
     block_range = {"fromBlock": quantity(first), "toBlock": quantity(last)}
     return _logs(history, block_range | _choices(wanted))
 

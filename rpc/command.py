@@ -50,7 +50,7 @@ from fastevm.rpc.transport.server import run as run_loop
 
 MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024
-LARGEST_REQUEST = 256 * MEGABYTE  # limit of bytes with --no-request-size-limit
+LARGEST_REQUEST = 256 * MEGABYTE  # largest request in bytes with --no-request-size-limit
 REQUEST_COPIES = 4  # most memory of a large request, as a multiple of its size
 IPC_NAME = "fastevm.ipc"
 ABOUT = "`pending` changes every {} ms. For tools that know anvil or Hardhat: fastevm dev"
@@ -183,7 +183,10 @@ def _add_keys(group: argparse._ArgumentGroup) -> None:
 
 
 def access_of(arguments: argparse.Namespace) -> Access:
-    """Return who may use the listeners. Raises ValueError or OSError if a key file is invalid."""
+    """Return the access rules of the listeners.
+
+    Raises ValueError or OSError if a key file is invalid.
+    """
     token, secret = arguments.auth_token, arguments.jwt_secret
     keys = None
     if token is not None or secret is not None:
@@ -361,7 +364,10 @@ def number(text: str) -> int:
 
 
 def socket_path(text: str) -> str:
-    """Return the path of a Unix socket unchanged: ``./name`` differs from a bare ``name``."""
+    """Return the path of a Unix socket as text.
+
+    A Path would turn ``./name`` into ``name``, which has a different meaning (see `ipc_path`).
+    """
     return text
 
 

@@ -1,4 +1,4 @@
-"""Gives handlers the node, the listener's dialect and limits, and the block of a BlockId."""
+"""The context of handlers: the node, the listener's dialect and limits. Finds blocks by BlockId."""
 
 from typing import Any, Final
 
@@ -45,13 +45,13 @@ class Context(Struct, frozen=True, kw_only=True):
     contracts: ContractFiles = field(default_factory=ContractFiles)
     trace_room: SpoolQuota = field(default_factory=lambda: SpoolQuota(Limits().traces_size))
     traffic: TrafficBudget = field(default_factory=lambda: TrafficBudget(Limits().traffic_size))
-    # smallest tips in wei of a block's transactions, by block hash
+    # lowest tips of a block's transactions in wei, by block hash
     least_tips: dict[bytes, list[int]] = field(default_factory=dict)
     _newest: dict[str, View] = field(default_factory=dict)  # newest view by tag: latest and pending
     _recent: dict[bytes, View] = field(default_factory=dict)  # views by block hash
 
     def pending_view(self) -> View | None:
-        """Return the pending block, or None if it is too old or does not exist.
+        """Return the view of the pending block, or None if it is too old or does not exist.
 
         A node that builds blocks on demand returns the block that it would build now.
         """
@@ -97,9 +97,9 @@ class Context(Struct, frozen=True, kw_only=True):
 
         Without pre-confirmed state ``pending`` means the latest block. ``safe`` and ``finalized``
         are one and two epochs below the head (``Node.slots_in_an_epoch``, as in anvil). If no other
-        node can reorganise the chain, an epoch has no blocks. With block times of milliseconds
-        there are no slices: ``pending`` is a forecast for calls only, and methods that return a
-        block use the latest block.
+        node can reorganise the chain, an epoch has a length of 0, so both tags mean the head. With
+        block times of milliseconds there are no slices: ``pending`` is a forecast for calls only,
+        and methods that return a block use the latest block.
 
         Raises HeldUpstream for the fork block and earlier blocks.
         """
@@ -145,7 +145,7 @@ class Context(Struct, frozen=True, kw_only=True):
     def _below_head(self, number: int) -> View | None:
         try:
             return self.found(BlockId(number=number))
-        except HeldUpstream:  # the upstream's block with this tag is another block
+        except HeldUpstream:  # ask by number: the tag names a different block at the upstream
             raise HeldUpstream(quantity(number)) from None
 
     def view(self, block_id: BlockId) -> View:

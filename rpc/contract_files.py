@@ -25,7 +25,8 @@ from fastevm.rpc_types.contract_names import FILE_SIZE, FILES_LIMIT
 
 LOCATIONS: Final = "fastevm.rpc.build_info"  # imported when a source line is needed
 FOLDERS: Final = ("out", "artifacts")  # where Foundry and Hardhat write, in the working directory
-BUILD_INFO: Final = "build-info"  # a folder of compiler outputs, which the artifacts repeat
+# skipped folder of compiler outputs, whose contracts the artifacts contain too
+BUILD_INFO: Final = "build-info"
 SUFFIXES: Final = (".json", ".abi")
 LOOK_SECONDS: Final = 1.0  # seconds between two scans for changed files
 LOOK_SHARE: Final = 0.02  # largest share of the time spent on scans
@@ -42,7 +43,7 @@ Stamp = tuple[int, int]  # time of the last change in ns, and size in bytes
 
 _PLACEHOLDER: Final = re.compile(r"__.{36}__")  # of an unlinked library
 _IMMUTABLE: Final = re.compile(b"\x7f" + bytes(WORD))  # PUSH32 of zero
-# PUSH20 of the own address, ADDRESS, EQ: solc's libraries begin with it
+# solc's libraries begin with these opcodes: PUSH20 of the library's address, ADDRESS, EQ
 LIBRARY: Final = re.compile(rb"\x73(.{20})\x30\x14", re.S)
 _CBOR_MAPS: Final = range(0xA1, 0xA5)  # first byte of the metadata: a map of one to four members
 
@@ -90,8 +91,8 @@ class _ReadFile(Struct, frozen=True):
 class ContractFiles:
     """The contracts of artifact files below some directories. The first lookup reads the files.
 
-    Directories need not exist yet. A lookup without a match scans for changed files, at most once
-    in `LOOK_SECONDS`. Thread-safe.
+    The directories need not exist yet. A lookup without a match scans for changed files, at most
+    once in `LOOK_SECONDS`. Thread-safe.
     """
 
     def __init__(

@@ -133,7 +133,7 @@ REASONS: Final[dict[str, Row]] = {
     "call.tip_above_fee_cap": _both(-32000, None, _CALL_TIP),
     "call.fee_cap_too_low": _both(-32000, None, _LOW_FEE),
     "call.intrinsic_gas": _both(-32000, None, _CALL_GAS),
-    # --- eth_simulateV1: any other reason of it is "simulate" ---
+    # --- eth_simulateV1: a reason without its own row has the row "simulate" ---
     "simulate": _both(-32603),
     "simulate.empty_input": _both(-32602, "empty input"),
     "simulate.nonce_too_low": _both(-38010),
@@ -164,7 +164,7 @@ REASONS: Final[dict[str, Row]] = {
     ),
     "blobs_not_signed": _both(-32000, "signing blob transactions not supported"),
     "wrong_chain_id": _both(-32000, "chainId does not match node's (have={have}, want={want})"),
-    # --- the pool: any other reason of it is "pool" ---
+    # --- the pool: a reason without its own row has the row "pool" ---
     "pool": _both(-32000),
     "not_confirmed": _both(
         4, "Transaction {hash} was added to the mempool but wasn't confirmed within {seconds}s."
@@ -201,7 +201,10 @@ def family_reason(family: str, reason: str) -> str:
 
 
 def development_words(message: str) -> str:
-    """Return a message without Go types and with a hint, for clients of a development node."""
+    """Return a message for clients of a development node.
+
+    The message has no Go types, and has a hint if the state is no longer kept.
+    """
     message = _ODD_LENGTH.sub(
         lambda found: f"{found[1] or 'value'}: odd number of hex digits", message
     )

@@ -121,7 +121,8 @@ def has_output(frame: Json) -> bool:
 def failed_frames(tree: Json) -> list[Json]:
     """Returns the frames from the outermost frame to the frame in which the failure began.
 
-    If a frame reverts with the data of its last call, the failure began in that call.
+    If a frame reverts with the return data of its last call, the failure began in that call or
+    deeper.
     """
     frames = [tree]
     while calls := frames[-1].get("calls"):

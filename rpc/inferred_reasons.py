@@ -37,7 +37,8 @@ CALL_OUT_OF_GAS: Final = "contract call run out of gas and made the transaction 
 
 SELECTOR: Final = 4
 WORD: Final = 32
-NEAR: Final = 24  # last steps, in which solc checks the called account or the result
+# number of last steps that contain solc's check of the called account or of the result
+NEAR: Final = 24
 
 LT, SLT, EXTCODESIZE, RETURNDATASIZE, REVERT = 0x10, 0x12, 0x3B, 0x3D, 0xFD
 CALLS: Final = frozenset((0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA))  # calls and creations
@@ -79,7 +80,7 @@ def inferred_reason(failed: FailedFrame) -> str | None:
 
 
 def _refused(failed: FailedFrame, abi: Sequence[Json]) -> str | None:
-    """Returns why the contract ran no function, found without the steps of the frame."""
+    """Returns why the contract ran no function, inferred from the call alone, without its steps."""
     if failed.frame.get("calls"):
         return None  # a function ran
     data = bytes.fromhex(failed.frame.get("input", "0x")[2:])
@@ -130,7 +131,7 @@ def _is_decodable(function: Function, data: bytes) -> bool:
 
 
 def _after_a_call(steps: Sequence[LastStep]) -> str | None:
-    """Returns which of solc's checks before or after a call failed."""
+    """Returns the reason if one of solc's checks before or after a call failed, else None."""
     if not steps or steps[-1].op != REVERT:
         return None
     if 0 in _results(steps[-NEAR:], EXTCODESIZE):

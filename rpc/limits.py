@@ -19,7 +19,8 @@ FEE_HISTORY_LIMIT: Final = 1024  # blocks of one eth_feeHistory; more are cut si
 PERCENTILES_LIMIT: Final = 100  # reward percentiles of one eth_feeHistory
 TRACE_FILTER_BLOCKS: Final = 10_000  # blocks that one trace_filter may execute again
 TRACE_FILTER_ADDRESSES: Final = 1000  # addresses in one list of a trace_filter
-# calls of one request in which each call sees the state of the previous one
+# most calls in one request of eth_callMany and similar methods, which run each call on the state
+# after the previous call
 TRACED_CALLS: Final = 1000
 # most accounts of a state in which code is searched by its hash
 CODE_SEARCH_ACCOUNTS: Final = 100_000
@@ -73,15 +74,17 @@ class Limits(Struct, frozen=True, kw_only=True):
     # --- WebSocket clients ---
     sockets: int = 1_024  # open at the same time, on one listener
     client_sockets: int = 256  # open sockets of one client
-    socket_calls: int = 32  # messages of one connection in progress; then reading pauses
+    socket_calls: int = 32  # messages of one connection in progress, above which reading pauses
     socket_ping: float = 30.0
     socket_send_time: float = 30.0  # a client that reads nothing for this long is disconnected
-    outbound_messages: int = 4_096  # queued for one connection; those about one event count once
-    outbound_size: int = 16 * 1024 * 1024  # queued for one connection, without shared messages
-    # queued notifications of all connections, each counted once; then the slowest readers are
-    # closed
+    # messages queued for one connection; all messages about one event count as one
+    outbound_messages: int = 4_096
+    # bytes queued for one connection, not counting messages that connections share
+    outbound_size: int = 16 * 1024 * 1024
+    # bytes of queued notifications of all connections; a notification to several clients counts
+    # once. Above this size, the subscriptions of the slowest clients are closed
     notifications_size: int = 128 * 1024 * 1024
-    # queued notifications and answers; then the client is disconnected
+    # bytes of queued notifications and answers, above which the client is disconnected
     socket_output_size: int = 64 * 1024 * 1024
     subscriptions: int = 256  # subscriptions of one connection
     event_queue: int = 16_384  # slices, heads and transactions not yet passed to subscribers
@@ -97,7 +100,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     # --- fastevm_watch: calls that are repeated when their inputs change ---
     watch_questions: int = 100_000  # watched calls and bundles of all clients
     client_watch_questions: int = 10_000  # watched calls and bundles of one address
-    # gas of all answers of one address, which limits reads and time
+    # gas of all answers to one address, which also limits the reads and the time of its questions
     client_watch_gas: int = 2_000_000_000
     # bytes of output and logs: of all answers, and of the answers of one address
     watch_answers_size: int = 256 * 1024 * 1024

@@ -55,12 +55,15 @@ class LogFilter(Struct, frozen=True, kw_only=True):
 
 
 def decode_filter(value: Any) -> LogFilter:
-    """Decode a filter object. A range next to a blockHash is recorded, not refused."""
+    """Decode a filter object.
+
+    Accepts a blockHash together with a block range: ``has_range`` then shows that there is a range.
+    """
     if not isinstance(value, dict):
         raise object_fault(value, "filters.input")
     block_hash, from_, to = (value.get(n) for n in ("blockHash", "fromBlock", "toBlock"))
     first = LATEST_BLOCK if from_ is None else decode_number_or_tag(from_)
-    # no block is after the pending one, so it is the default end of a range that begins there
+    # a range that begins at the pending block also ends there by default: no block comes later
     default = PENDING_BLOCK if first.is_pending else LATEST_BLOCK
     return LogFilter(
         addresses=_decode_addresses(value.get("address")),

@@ -111,8 +111,8 @@ def _query_range(context: Context, wanted: LogFilter) -> tuple[LogWriter, bool, 
 
     Omits blocks up to the fork block, because the upstream has them.
     """
-    # Read the pending blocks before the head: a block that becomes canonical in between is then
-    # among the pending blocks, the canonical ones or both. If both, `_add_pending` skips it below.
+    # Read the pending blocks before the head: a block that becomes canonical between the two reads
+    # is then not missed. If the block is in both lists, `_add_pending` skips it below.
     pending = context.pending_blocks() if wanted.last.is_pending else ()
     text = log_writer(context, wanted)
     if wanted.first.is_pending:

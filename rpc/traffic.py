@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Final
 
 HALF: Final = 2
-# while more than half is in use, only a client below an eighth may begin more
+# While more than half of the limit is in use, only a client that uses less than 1/CLIENT_PART of
+# the limit may begin work whose memory cannot be freed.
 CLIENT_PART: Final = 8
 
 

@@ -1,4 +1,4 @@
-"""Represents a canonical, side or pre-confirmed block for RPC methods, and writes its JSON."""
+"""The view of a block for RPC methods: canonical, side or pre-confirmed; writes its JSON."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -217,8 +217,7 @@ class View(Struct, eq=False):
     def _ancestors(self) -> tuple[bytes, ...]:
         """Return the hashes that BLOCKHASH can return, newest first.
 
-        Takes the hash of a pre-confirmed block from the parent hash of the next pre-confirmed
-        block.
+        The hash of a pre-confirmed block is the parent hash in the next pre-confirmed block.
         """
         chain, header = self.node.chain, self.block.header
         hashes = [header.parent_hash]
@@ -240,7 +239,7 @@ class View(Struct, eq=False):
         return self.writer.receipt(receipt, transaction, index, first_log, b",".join(more))
 
     def _block_members(self, receipt: Receipt) -> bytes:
-        """Return the members of anvil's receipts about the block. The time is a JSON number."""
+        """Return the members about the block in anvil's receipts. The time is a JSON number."""
         header = self.block.header
         member = b'"blockTimestamp":%d' % header.timestamp
         if header.excess_blob_gas is None or receipt.blob_gas_price is not None:

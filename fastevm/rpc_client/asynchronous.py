@@ -38,7 +38,8 @@ from fastevm.rpc_client.messages import (
 if TYPE_CHECKING:
     import aiohttp
 
-ERROR_STATUS: Final = 300  # HTTP statuses from this one on are failures; redirects are not followed
+# HTTP statuses >= this are failures, also redirects, which the client does not follow
+ERROR_STATUS: Final = 300
 HEADERS: Final = {**CONTENT_TYPE, "Accept-Encoding": "gzip"}
 HEARTBEAT_SECONDS: Final = 5.0  # seconds between pings; a pong must arrive within half of that
 CLOSE_SECONDS: Final = 1.0  # timeout of the closing handshake
@@ -48,11 +49,12 @@ UNREAD_LIMIT: Final = 1_024  # unread notifications at which reading from the so
 def open_session(*, decompresses: bool = True) -> aiohttp.ClientSession:
     """Returns a session whose requests raise `aiohttp.ClientError` instead of following a redirect.
 
-    The number of interim heads is limited. ``decompresses``: whether aiohttp decompresses the
-    bodies of answers, which it does without a limit and on the event loop.
+    Limits the number of interim heads (status 1xx) before the head of an answer. ``decompresses``:
+    whether aiohttp decompresses the bodies of answers. aiohttp does so on the event loop and
+    without a limit on the size.
 
-    A redirect could make this process connect to any host, for example in its private network.
-    ``ws_connect`` has no option to forbid redirects.
+    A redirect could make this process connect to any host, for example in its private network. A
+    trace callback refuses redirects, because ``ws_connect`` has no option for this.
     """
     module = import_module("aiohttp")
     trace = module.TraceConfig()
@@ -173,9 +175,9 @@ class AsyncJsonRpcClient(AsyncClosing):
 class WebSocketClient(AsyncClosing):
     """A WebSocket connection to a node: calls, and notifications of subscriptions.
 
-    ``async with`` opens and closes it; a broken connection stays closed until ``open``.
-    ``timeout``: seconds for a call. ``heartbeat``: seconds between pings. ``max_message``: maximum
-    size of a message in bytes.
+    ``async with`` opens and closes the connection. A broken connection stays closed until the
+    caller calls ``open``. ``timeout``: seconds for a call. ``heartbeat``: seconds between pings.
+    ``max_message``: maximum size of a message in bytes.
     """
 
     def __init__(
@@ -226,7 +228,8 @@ class WebSocketClient(AsyncClosing):
     async def notifications(self) -> AsyncIterator[Any]:
         """Yields the ``result`` of each subscription notification until the connection ends.
 
-        While ``UNREAD_LIMIT`` notifications are unread, calls receive no answer.
+        If ``UNREAD_LIMIT`` notifications are unread, the client stops reading from the socket, so
+        calls receive no answer until the caller reads notifications.
         """
         reader = self._reader
         while reader is not None:

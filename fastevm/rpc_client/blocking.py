@@ -39,12 +39,16 @@ from fastevm.rpc_client.messages import (
 )
 from fastevm.rpc_client.special_addresses import connect
 
-ERROR_STATUS: Final = 300  # HTTP statuses from this one on are failures; redirects are not followed
+# HTTP statuses >= this are failures, also redirects, which the client does not follow
+ERROR_STATUS: Final = 300
 PIECE_BYTES: Final = 1 << 20  # bytes per read of an answer
 
 
 class HttpAnswer(NamedTuple):
-    """An HTTP response. ``body`` is decompressed. ``wire_bytes`` is the compressed length."""
+    """An HTTP response.
+
+    ``body`` is decompressed. ``wire_bytes`` is the number of received bytes before decompression.
+    """
 
     status: int
     headers: HTTPMessage
@@ -53,11 +57,11 @@ class HttpAnswer(NamedTuple):
 
 
 class TimedReads(io.RawIOBase):
-    """Reads a socket until a fixed time.
+    """Reads from a socket until the deadline ``ends``.
 
-    Until `head_ended`, reads at most `HEAD_BYTES` and a buffer.
+    Before `head_ended` is called, reads at most `HEAD_BYTES` plus one buffer.
 
-    The timeout of a socket is no substitute, because it begins again with every byte.
+    A socket timeout would not limit the total time, because it restarts with every received byte.
     """
 
     def __init__(self, sock: socket.socket, reads: io.RawIOBase, ends: float) -> None:
@@ -73,9 +77,9 @@ class TimedReads(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Reads once.
+        """Reads from the socket once. Returns the number of bytes.
 
-        Raises TimeoutError after the time limit, and HTTPException for a large head.
+        Raises TimeoutError after the deadline, and HTTPException if the head is too large.
         """
         if self.left is not None and self.left < 0:
             raise HTTPException(f"the head of the answer has more than {HEAD_BYTES} bytes")
@@ -116,9 +120,9 @@ class JsonRpcClient:
     """Calls a node over HTTP or HTTPS. Only one thread may use an object.
 
     ``timeout``: seconds for a whole request and its answer. ``headers``: sent with every request.
-    ``compressed``: request gzip. ``guarded``: refuse link-local addresses and metadata services,
-    for a URL from a request. If the node has closed the connection, the next call opens a new
-    connection. No request is sent twice.
+    ``compressed``: request gzip. ``guarded``: refuse to connect to link-local addresses and
+    metadata services; for a URL that a client sent in a request. If the node has closed the
+    connection, the next call opens a new connection. No request is sent twice.
     """
 
     def __init__(
@@ -160,7 +164,7 @@ class JsonRpcClient:
     def send(self, body: bytes) -> bytes:
         """Sends a body and returns the answer.
 
-        Raises RpcUnreachable, also for an HTTP status >= 400.
+        Raises RpcUnreachable, also for an HTTP status >= ``ERROR_STATUS``.
         """
         answer = self.post(body)
         if answer.status >= ERROR_STATUS:
@@ -236,7 +240,10 @@ class JsonRpcClient:
 
 
 def _can_be_read(waiting: socket.socket) -> bool:
-    """Returns whether bytes or the end can be read. `select` raises for descriptors >= 1,024."""
+    """Returns whether bytes, or the end of the stream, can be read now.
+
+    Uses `poll` where it exists, because `select` raises for descriptors >= 1,024.
+    """
     if not hasattr(select, "poll"):
         return bool(select.select([waiting], [], [], 0)[0])
     poll = select.poll()

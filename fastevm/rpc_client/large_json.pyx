@@ -13,7 +13,7 @@ import re
 
 DEEPEST = 4_096  # highest nesting of arrays and objects; a trace of 1,024 calls has about 2,100
 PIECE = 65_536  # bytes that are parsed in one step
-DEPTH = 64  # nesting of large arrays and objects down to which they are cut into pieces
+DEPTH = 64  # arrays and objects nested deeper than this are not cut into pieces
 _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:', re.DOTALL)
 _BLANKS = b" \t\r\n"
 

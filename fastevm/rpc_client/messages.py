@@ -71,8 +71,9 @@ def request_body(method: str, params: Sequence[Any] = (), number: int = 1) -> by
 def unpacked_body(body: bytes, encoding: str, accepted: bool, max_answer: int) -> bytes:
     """Returns the body of an answer, decoded as its ``Content-Encoding`` says.
 
-    Raises `TooLarge` above ``max_answer`` decompressed bytes. Raises ValueError for invalid data,
-    and for an encoding that was not requested. ``accepted``: whether gzip was requested.
+    ``accepted``: whether the client requested gzip. Raises `TooLarge` if the decompressed body has
+    more than ``max_answer`` bytes. Raises ValueError for invalid data, and for an encoding that the
+    client did not request.
     """
     name = encoding.strip().lower()
     if name in ("", "identity"):
@@ -113,7 +114,7 @@ def answer_of(request: Request, response: Request | None) -> Answer:
 
 
 def result_of(answer: Answer) -> Any:
-    """Returns ``answer`` if it is a result. Raises it if it is an RpcRefusal."""
+    """Returns ``answer`` if it is a result. Raises ``answer`` if it is an RpcRefusal."""
     if isinstance(answer, RpcRefusal):
         raise answer
     return answer
@@ -125,8 +126,8 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 def shown_address(url: str) -> str:
     """Returns a URL without user, path and query, which may contain keys and passwords.
 
-    Returns only the scheme of a URL that cannot be parsed, or in which a password may look like a
-    host.
+    Returns only the scheme if the URL cannot be parsed, or if the part that looks like the host may
+    be a password.
     """
     scheme = url.partition("://")[0] if _SCHEME.match(url) else ""
     hidden = f"{scheme.lower()}://***" if scheme else "***"

@@ -1,4 +1,4 @@
-"""Refuses connections to link-local addresses and metadata services, for URLs that a client sent.
+"""Connects to URLs that clients sent, but refuses link-local addresses and metadata services.
 
 A cloud's metadata service gives a machine's keys to everybody who can make that machine connect to
 the service. Each resolved address is checked, and the connection uses the checked address.

@@ -36,7 +36,7 @@ class SavedChain(Struct, frozen=True):
 
     ``accounts``: as in the ``alloc`` of a genesis file. ``blocks``: the newest consecutive blocks
     with their receipts, oldest first. ``environment``: header members of the newest block if it is
-    not in ``blocks``. ``states``: the accounts after other blocks, by block hash.
+    not in ``blocks``. ``states``: the accounts in the states after older blocks, by block hash.
     """
 
     accounts: dict[str, Any]
@@ -71,9 +71,10 @@ def chain_json(
     blocks: Sequence[BlockAndReceipts],
     states: Iterable[tuple[Block, Layer]] | None = None,
 ) -> Json:
-    """Returns the state file of a chain. ``layer``: the state of the head, the last of ``blocks``.
+    """Returns the state file of a chain.
 
-    ``states``: other blocks with the states after them, or None to omit these.
+    ``layer``: the state after the head. The head is the last of ``blocks``. ``states``: older
+    blocks with the states after them, or None to write no older states.
     """
     head = blocks[-1][0].header
     return {
@@ -101,7 +102,7 @@ def _environment_json(head: Header) -> Json:
 
 
 def _state_json(block: Block, layer: Layer) -> tuple[str, Json]:
-    """Returns the hash of a block and the state after it. Code is analysed as revm stores it."""
+    """Returns the hash of a block and the state after it. Code has revm's format."""
     accounts, storage = {}, {}
     for name, found in accounts_json(layer).items():
         code = layer.code(bytes.fromhex(name[2:]))
@@ -156,8 +157,8 @@ def _block_json(block: Block) -> Json:
 def _transaction_json(transaction: Any) -> Json:
     members = transaction_json(transaction)
     sender = hex_bytes(transaction.sender) if is_impersonated(transaction) else None
-    # A mined transaction with two fee caps has no gasPrice here: the receipt contains the price it
-    # paid.
+    # A mined transaction with EIP-1559 fees has no gasPrice in the file, because its receipt
+    # contains the price that it paid.
     outside = LOCATION_MEMBERS | {"gasPrice"} if "maxFeePerGas" in members else LOCATION_MEMBERS
     return {
         "transaction": {name: value for name, value in members.items() if name not in outside},
@@ -213,7 +214,10 @@ def _word(value: int) -> str:
 
 
 def read_chain(found: Any) -> SavedChain:
-    """Reads a state file. Drops unconnected blocks. Raises ValueError with the invalid member."""
+    """Reads a state file. Raises ValueError with the invalid member.
+
+    Ignores blocks that are not ancestors of the newest block.
+    """
     if not isinstance(found, Mapping) or not isinstance(found.get("accounts"), Mapping):
         raise ValueError("accounts: expected an object, as anvil dumps it")
     try:
@@ -244,7 +248,7 @@ def _read_state(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_code(found: Any) -> str:
-    """Returns the code that revm stores analysed and padded, or as a delegation."""
+    """Returns the code of an account from revm's format: padded bytecode, or a delegation."""
     if found is None:
         return "0x"
     ((kind, fields),) = found.items()

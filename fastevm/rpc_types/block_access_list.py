@@ -16,8 +16,9 @@ Json = dict[str, Any]
 
 
 def kept_access_list(block: Block) -> bytes | None:
-    """Returns the RLP of a block's access list, or None if the block has none or it was not
-    kept.
+    """Returns the RLP of a block's access list.
+
+    Returns None if the block has no list, or if its list was not kept.
     """
     if block.access_list is None and block.header.block_access_list_hash == EMPTY_LIST_HASH:
         return EMPTY_LIST

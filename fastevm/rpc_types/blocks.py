@@ -38,8 +38,8 @@ _written_values: Final = attrgetter(*(row.name for row in JSON_FIELDS))
 def header_json(header: Header, block_hash: bytes, timestamp_ms: int | None = None) -> Json:
     """Returns the members of a header, except fields that the header's fork does not have.
 
-    ``timestamp_ms``: milliseconds of a block whose transactions set them (Base, Denim). A header of
-    Arbitrum has the members that Arbitrum's nodes add.
+    ``timestamp_ms``: the timestamp in Unix milliseconds if a transaction of the block sets it
+    (Base, Denim). A header of Arbitrum also has the members that Arbitrum's nodes add.
     """
     answer: Json = {
         member: write(value)
@@ -78,7 +78,7 @@ def block_json(
     """Returns a block object. With ``full``, it has transaction objects instead of hashes.
 
     ``is_pending``: the block is pre-confirmed, so its transactions have no block hash. ``receipts``
-    have the nonces of deposits.
+    are needed only if the block has deposits, because receipts contain the nonces of deposits.
     """
     answer = head_json(block, block_hash)
     shown_hash = None if is_pending else block_hash

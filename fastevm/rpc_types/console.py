@@ -40,8 +40,10 @@ def text_of_call(data: bytes) -> str | None:
 
 @cache
 def overloads() -> dict[bytes, tuple[str, ...]]:
-    """Returns the types of each overload by selector, also of those with the old ``uint`` and
-    ``int``.
+    """Returns the parameter types of each overload of ``console.log``, by selector.
+
+    Includes the selectors of old versions, which hash ``uint`` and ``int`` instead of ``uint256``
+    and ``int256``.
     """
     found = {}
     for name, types in _signatures():
@@ -70,7 +72,7 @@ def _signatures() -> Iterator[tuple[str, tuple[str, ...]]]:
 def formatted(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
     """Joins the values with spaces.
 
-    If the first value is a text, the next ones fill its placeholders.
+    If the first value is a string, the next values fill its placeholders.
     """
     rest = list(zip(inputs, values, strict=True))
     line = []

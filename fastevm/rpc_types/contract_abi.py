@@ -32,9 +32,10 @@ class AbiError(ValueError):
 
 
 class Parameter(Struct, frozen=True):
-    """An input. ``type``: the canonical type.
+    """A parameter of a function, event or error, or a member of a tuple.
 
-    ``members``: those of a tuple or an array of tuples.
+    ``type``: the canonical type. ``members``: the members of the tuple if the type is a tuple or an
+    array of tuples.
     """
 
     type: str
@@ -44,15 +45,19 @@ class Parameter(Struct, frozen=True):
 
     @property
     def element(self) -> tuple["Parameter", int | None] | None:
-        """The element type and the length (None: dynamic) of an array. None for other types."""
+        """The element type and the length of an array, or None if the type is not an array.
+
+        The length of a dynamic array is None.
+        """
         found = ARRAY.match(self.type)
         if found is None:
             return None
         return Parameter(found[1], "", self.members), int(found[2]) if found[2] else None
 
     def size(self) -> int | None:
-        """Returns the bytes in the head of the encoding, or None for dynamic types, which have an
-        offset.
+        """Returns the size in bytes of the type in the head of the encoding.
+
+        Returns None for a dynamic type, whose head is an offset.
         """
         array = self.element
         if array is not None:

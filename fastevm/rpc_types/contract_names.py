@@ -42,8 +42,8 @@ PANICS: Final = {
 class Names:
     """Finds functions and errors by selector, and events by topic 0 and number of topics.
 
-    ``more()`` returns entries that were added since its last call. It is called for each unknown
-    name.
+    ``more()`` is called for each unknown name. It returns the entries that were found since its
+    last call, for example in new ABI files.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Names:
             self.add(entry)
 
     def add(self, entry: Entry) -> None:
-        """Adds an entry. It replaces an entry with the same hash."""
+        """Adds an entry, or replaces the entry with the same hash."""
         if entry.kind == "event":
             self._events[entry.hash, entry.indexed] = entry
         else:
@@ -112,7 +112,7 @@ class Names:
         return _named(self._known(self._errors, data[:SELECTOR]), data) or shortened(data)
 
     def _known(self, table: dict[Any, Entry], key: Any) -> Entry | None:
-        """Returns an entry of a table, or None if it is unknown even after adding more entries."""
+        """Returns the entry for ``key``, or None if ``more()`` does not return it either."""
         if key not in table:
             for entry in self._more():
                 self.add(entry)

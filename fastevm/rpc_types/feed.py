@@ -65,7 +65,7 @@ class FeedBase(Struct, frozen=True, kw_only=True):
 
 
 class FeedSlice(Struct, frozen=True, kw_only=True):
-    """A message of the feed. Zero roots and hashes are unknown.
+    """A message of the feed. A root or hash of zero means that the builder did not compute it.
 
     ``transactions``: the transactions of the slice as canonical bytes; all other members of
     ``diff`` are totals of the block so far. ``post_exec_tx``: the post-exec transaction that would
@@ -90,7 +90,7 @@ class FeedSlice(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The text ``block-index``. The next message may refer to this message by it."""
+        """The id ``block-index``, with which the next message may refer to this message."""
         return f"{self.block_number}-{self.index}"
 
     @property
@@ -202,7 +202,10 @@ def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
 
 
 def read_frame(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> Mapping[str, Any]:
-    """Returns the JSON object in a frame. Raises FeedError for another or too large frame."""
+    """Returns the JSON object in a frame.
+
+    Raises FeedError if the frame is not a JSON object or has more than ``limit`` bytes.
+    """
     text = frame if isinstance(frame, str) else _unpacked(frame, limit)
     if len(text) > limit:
         _fail("frame", "payload too large")

@@ -29,7 +29,8 @@ class FeedFormat(Enum):
 
     FASTEVM messages name the preceding message, so that a reader notices every loss. FLASHBLOCKS
     messages have receipts and balances in their metadata. On OP Stack chains from Isthmus on, they
-    also have state root and block hash, as on Unichain. SUBBLOCKS messages have none of these.
+    also have state root and block hash, as on Unichain. SUBBLOCKS messages have no receipts,
+    balances, state root and block hash.
     """
 
     FASTEVM = "fastevm"

@@ -1,4 +1,4 @@
-"""The fee members of receipts on OP Stack chains: the fees that a transaction paid besides its gas.
+"""The fee members of receipts on OP Stack chains: the L1 data fee and the operator fee.
 
 Names and formats are those of op-reth. Values come from the block's L1 attributes.
 """
@@ -80,9 +80,10 @@ class L1FeeMembers:
         return {**self._common, "l1Fee": quantity(fee), "l1GasUsed": quantity(gas)}
 
     def estimate(self, request: CallRequest, gas: int) -> dict[str, Any]:
-        """Estimates the fees of a transaction for ``request`` besides ``gas``, in this block.
+        """Estimates the L1 data fee and the operator fee of a transaction in this block.
 
-        The signature of the transaction is unknown, so 64 incompressible bytes are used instead.
+        ``request``: the call object of the transaction. ``gas``: its gas limit. The signature is
+        not known yet, so the estimate uses 64 incompressible bytes.
         """
         if self.attributes is None:
             return {"l1Fee": "0x0", "l1GasUsed": "0x0", "operatorFee": "0x0"}

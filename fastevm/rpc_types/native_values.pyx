@@ -73,7 +73,7 @@ cdef int read_address(Address* out, object value, str name) except -1:
 
 
 # ----------------------------------------------------------------------------------------------
-# the same conversions, to Python values
+# conversions to Python values
 
 def quantity_of(value: object, name: str) -> int:
     """Returns an int from hex text or an int. Raises ValueError beyond 256 bits."""

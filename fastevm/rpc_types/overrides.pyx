@@ -167,10 +167,10 @@ def with_own_names(
     name: str,
     form: Form,
 ) -> Mapping[str, Any]:
-    """Replaces each alias by the name that it means.
+    """Replaces each alias by the name for which it stands.
 
-    Raises DecodeError for an unknown member if the form refuses it, and if an object has both an
-    alias and its name.
+    Raises DecodeError if the form refuses unknown members and ``given`` has one, or if ``given``
+    has both an alias and the name that the alias stands for.
     """
     if form.refuses_unknown_overrides:
         refuse_unknown(given, known, name)
@@ -200,8 +200,8 @@ def decode_state_overrides(value: Any, form: Form = GETH) -> Mapping[bytes, Acco
 def decode_block_overrides(value: Any, form: Form = GETH) -> BlockOverrides:
     """Reads block overrides of a call in JSON-RPC. Null means no overrides.
 
-    Raises DecodeError for numbers above 64 bits. (In a simulated block they are read, and the
-    simulation is refused.)
+    Raises DecodeError for numbers above 64 bits. eth_simulateV1 does not use this function: there
+    such numbers are read, and the simulation is refused later.
     """
     overrides = block_overrides_from(value, form)
     if overrides.number is not None and overrides.number >= UINT64:

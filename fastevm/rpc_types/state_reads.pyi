@@ -6,8 +6,8 @@ from enum import Enum
 class Read(Enum):
     """The value that a method reads.
 
-    The params of the method are the params of the value and, if the value is part of a state, a
-    block tag.
+    The params of the method locate the value (address and slot). A block tag follows if the value
+    is part of a state.
     """
 
     BLOCK_NUMBER = 0
@@ -30,14 +30,16 @@ class StateReads:
     wants_next_nonce: bool
     def __init__(self, methods: Mapping[str, Read], limit: int) -> None: ...
     def read(self, body: bytes) -> bool:
-        """Parses a body. Returns False for a body of another form, and does not keep it."""
+        """Parses a body for `answer`. Returns False if the body has any other form."""
 
     def answer(
         self, latest: object, pending: object, number: int, chain_id: int, limit: int
     ) -> bytes | None:
-        """Returns the answer to the last body from the layers of both blocks.
+        """Returns the answer to the body that `read` parsed last.
 
-        Returns None if the answer would exceed ``limit`` bytes, or if there are no layers.
+        ``latest`` and ``pending`` are the states of these blocks. ``number`` is the number of the
+        latest block. Returns None if the answer would exceed ``limit`` bytes, if a state is not a
+        Layer, or if a value of a forked state is not fetched yet.
         """
 
     def counts_by_method(self) -> list[tuple[str, int]]:

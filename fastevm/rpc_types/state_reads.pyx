@@ -211,7 +211,7 @@ cdef class StateReads:
         json_free(&self.text)
 
     def read(self, body: bytes) -> bool:
-        """Parses a body. Returns False for any other form, and then does not keep the body."""
+        """Parses a body for `answer`. Returns False if the body has any other form."""
         cdef Cursor c = Cursor(
             PyBytes_AS_STRING(body), PyBytes_AS_STRING(body) + PyBytes_GET_SIZE(body)
         )
@@ -293,9 +293,10 @@ cdef class StateReads:
     def answer(
         self, latest: object, pending: object, number: int, chain_id: int, limit: int
     ) -> bytes | None:
-        """Returns the answer to the last body from the layers of both blocks.
+        """Returns the answer to the body that `read` parsed last.
 
-        None if it would have more than ``limit`` bytes, or if there are no layers.
+        Returns None if the answer would exceed ``limit`` bytes, if a state is not a Layer, or if a
+        value of a forked state is not fetched yet.
         """
         cdef uint64_t head = number, chain = chain_id
         cdef size_t room = limit, i
@@ -318,7 +319,8 @@ cdef class StateReads:
             json_put(&self.text, b"]")
         self.body = None
         answer = self.taken(room)
-        return answer if misses_of_thread() == misses else None  # the Python path fetches missing values
+        # None: a handler must fetch missing values
+        return answer if misses_of_thread() == misses else None
 
     cdef bytes taken(self, size_t room):
         cdef bytes answer = None

@@ -51,7 +51,7 @@ def mined_transaction_json(
 def transaction_json(
     transaction: Any, *, base_fee: int | None = None, deposit_nonce: int | None = None
 ) -> Json:
-    """Returns a transaction object. Without ``base_fee``, the object of a pooled transaction.
+    """Returns a transaction object, without ``base_fee`` the object of a pooled transaction.
 
     ``gasPrice`` of a pooled transaction is its fee cap, and the members about its block are null.
     ``deposit_nonce``: the sender's nonce of a deposit, from the deposit's receipt.

@@ -127,9 +127,10 @@ NATIVE: Final = Form(
 
 
 def table_of(struct: str, members: dict[str, tuple[str, str]], prefix: str = "") -> Table:
-    """Returns the table of an object. ``members``: (field, kind) by name.
+    """Returns the table with which an object is read.
 
-    ``struct``: go-ethereum's name of the object.
+    ``members``: by member name, the field of the Python value and the kind of reader. ``struct``:
+    go-ethereum's name of the object, for errors.
     """
     return {
         member: (field, kind, FieldPath(f"{struct}.{member}", prefix + member))
@@ -158,7 +159,10 @@ def all_members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[s
 def object_of(
     value: Any, path: FieldPath, struct: str, known: frozenset[str], form: Form
 ) -> Mapping[str, Any]:
-    """Returns a value as an object. Raises DecodeError for other types and refused members."""
+    """Returns ``value`` if it is an object.
+
+    Raises DecodeError if it is not an object, or if it has an unknown member that the form refuses.
+    """
     given = form.object(value, path, struct)
     if form.refuses_unknown:
         refuse_unknown(given, known, path.name)

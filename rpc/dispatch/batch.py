@@ -1,7 +1,7 @@
-"""Answers batches. Runs the calls in order, short calls on the event loop.
+"""Answers batches. The calls run in order, short calls on the event loop.
 
-Consecutive calls for workers run as one job. After `LOOP_TIME` the loop handles other events, and
-after `JOB_TIME` a worker runs other jobs.
+Consecutive calls for workers run as one job. A batch gives up the loop after `LOOP_TIME`, so that
+the loop handles other events, and a worker after `JOB_TIME`, so that the worker runs other jobs.
 """
 
 import asyncio
@@ -48,7 +48,8 @@ class Batch:
         self.holding = self.traffic.holding(CLIENT.get())
         self.position = 0  # index of the next message
         self.prepared = 0  # messages before this index are prepared
-        self.goes_elsewhere = False  # the next message cannot be answered on the loop
+        # the next message must be answered in a worker, or by a coroutine
+        self.goes_elsewhere = False
 
     def begin(self) -> bytes | Coroutine[Any, Any, bytes]:
         """Return the answer, or a coroutine that returns it."""
@@ -113,7 +114,7 @@ class Batch:
         return False
 
     async def work_elsewhere(self) -> None:
-        """Answer the next message and the calls after it that fit into one job, in a worker."""
+        """Run the next call, and the calls after it that fit into the same job, in a worker."""
         message = self.messages[self.position]
         assert isinstance(message, Call)
         if self.runner.run_on_of(message) is RunOn.TASK:
@@ -184,7 +185,9 @@ class Batch:
         self.holding.hold(self.size)
 
     def too_large(self, message: Message) -> bytes:
-        """Return the error for a call that exceeds the size limit of its batch or the budget."""
+        """Return the error for a call whose answer makes the batch too large, or the traffic
+        budget.
+        """
         error = RpcError("response_too_large")
         if self.size <= self.limit:
             error = RpcError("batches_too_large", limit=self.traffic.limit)

@@ -1,6 +1,6 @@
-"""Coalesces calls of one method, so that shared work, such as sender recovery, is done once.
+"""Coalesces calls of a method, so that shared work, such as sender recovery, is done once.
 
-The calls come from one batch, or from several connections within one loop iteration.
+The calls are in the same batch, or arrive on several connections in the same loop iteration.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ GROUP: Final = 32  # calls that are prepared and answered in one iteration of th
 
 
 def prepare(context: Context, messages: Sequence[Message]) -> None:
-    """Prepare all calls of the same method as the first call."""
+    """Prepare all calls that have the same method as the first call."""
     first = messages[0]
     method = METHODS.get(first.method) if type(first) is Call else None
     if method is None or method.prepare_many is None:

@@ -109,15 +109,15 @@ class Dispatcher:
         return in_memory(await self.runner.elsewhere(call), self.context.limits.batch_response_size)
 
     def _read(self) -> bytes | None:
-        """Return the answer to the request that ``reads`` has just parsed, or None.
+        """Return the answer to the request that ``reads`` has just parsed.
 
-        None means that a handler must answer.
+        Returns None if a handler must answer the request.
         """
         context, reads, started = self.context, self.reads, perf_counter()
         latest = context.latest_view()
         try:
             pending = context.pending_view() if reads.wants_pending else None
-        # the state must be fetched from the fork's upstream: a handler does so in a worker
+        # a value must be fetched from the fork's upstream, which a handler does in a worker
         except StateNotKnown:
             return None
         newest = latest.layer if pending is None else pending.layer

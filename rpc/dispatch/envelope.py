@@ -77,8 +77,8 @@ class Call(msgspec.Struct, gc=False):
     """A request that can be dispatched.
 
     ``id`` is raw JSON, None for a notification. ``params`` are decoded, or raw JSON for
-    `parse_params`. If ``is_long`` is true, the call runs in the lane of long jobs, whatever its
-    method.
+    `parse_params`. If ``is_long`` is true, the call runs as a long job, whatever its method (see
+    `workers`).
     """
 
     id: bytes | None
@@ -180,7 +180,10 @@ def encode_batch(answers: list[bytes]) -> bytes:
 
 
 def _well_formed_calls(requests: list[_Request] | list[_TextRequest]) -> list[Message]:
-    """Return the calls of requests. Empty if any request must be checked member by member."""
+    """Return the calls of requests.
+
+    Returns an empty list if any of the requests must be checked member by member.
+    """
     calls: list[Message] = []
     for request in requests:
         name, call_id = request.method, bytes(request.id)

@@ -14,7 +14,8 @@ from msgspec import Struct, field
 
 Item = TypeVar("Item")
 
-IDLE_SHARES: Final = 1_024  # idle clients that are remembered; above this number all are forgotten
+# most idle clients whose used time is remembered; above this number, all are forgotten
+IDLE_SHARES: Final = 1_024
 
 
 class Share(Struct, Generic[Item], eq=False):

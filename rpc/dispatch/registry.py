@@ -77,9 +77,9 @@ class Method(Struct, frozen=True):
 
     ``direct(context, params, head)`` takes the params as JSON text and the head of the answer (see
     `envelope.head_of`). It returns the whole answer as JSON text, or None to call the handler.
-    ``reads`` answers requests in the usual form without a handler. ``prepare_many(context,
-    params_list)`` does the work that coalesced calls share. ``needs`` is the part of the node
-    without which the method is refused.
+    ``reads``: `StateReads` answers requests of the usual form without the handler.
+    ``prepare_many(context, params_list)`` does the work that coalesced calls share. ``needs`` is
+    the part of the node without which the method is refused.
     """
 
     name: str
@@ -146,8 +146,9 @@ class Method(Struct, frozen=True):
 METHODS: Final[dict[str, Method]] = {}
 
 # Methods whose namespace differs from their prefix. Methods that sign with keys of the node are in
-# geth's ``personal``, methods without keys are in ``anvil``, and anyone who may send a transaction
-# may ask for its status.
+# geth's namespace ``personal``. The method that sends an unsigned transaction is in ``anvil``.
+# base_transactionStatus is in ``eth``, so that everybody who may send a transaction may request its
+# status.
 NAMESPACES: Final = {
     "eth_accounts": "personal",
     "eth_requestAccounts": "personal",

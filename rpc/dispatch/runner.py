@@ -30,9 +30,9 @@ from fastevm.rpc.metrics import UNKNOWN_METHOD, Metrics
 log: Final = logging.getLogger("fastevm.rpc")
 NO_MEMORY: Final = "there is not enough memory for this request"
 
-# After a call was stopped on the loop, calls of its method go to the workers for this many seconds.
-# The pause doubles with each call that is stopped again. It does not apply to clients whose last
-# call of the method was quick.
+# After a call was stopped on the loop, all calls of its method run in workers for this many
+# seconds. The pause doubles with each call that is stopped again. It does not apply to a client
+# whose last call of this method was quick.
 SHORTEST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 2.0
 QUICK_TIME: Final = 0.0005  # processor seconds in a worker below which a call counts as quick
@@ -42,8 +42,8 @@ QUICK_CLIENTS: Final = 4_096  # clients remembered per method; a full set is cle
 # encoding its answer could take long and cannot be stopped.
 LIGHT_SIZE: Final = 4_096
 
-# Largest params in bytes of a method that runs on the loop only. The largest filter is two thirds
-# of this size.
+# Largest params in bytes of a method that can run only on the loop. The params of the largest log
+# filter have two thirds of this size.
 SOCKET_PARAMS_SIZE: Final = 524_288
 
 # Module-level aliases: reading a global is ten times faster than an enum member.
@@ -151,7 +151,7 @@ class CallRunner:
         return self.finish(call, (result, seconds))
 
     def outcome(self, call: Call) -> Outcome:
-        """Run a call of a batch in this thread, also if its method is not for workers."""
+        """Run a call of a batch in this worker, even if its method usually runs on the loop."""
         started, room = perf_counter(), self.context.limits.batch_response_size
         result: bytes | RpcError
         try:
@@ -208,8 +208,9 @@ class CallRunner:
         except HeldUpstream as error:
             held = error
         except StateNotKnown as error:
-            # A worker waits for state that can be fetched. It gets this error only if a run reads
-            # the state of another block, and another attempt would end in the same way.
+            # A worker normally waits until missing state is fetched. A worker gets this error only
+            # if the call reads the state of a block other than its own, and a retry would fail in
+            # the same way.
             need = refused(method, error) if is_worker() else NeedsWorker(method.is_long_running)
         except Exception as error:
             need = refused(method, error)
@@ -262,7 +263,10 @@ class CallRunner:
         return CLIENT.get() not in self._quick.get(name, ())
 
     def _was_stopped(self, name: str, now: float) -> bool:
-        """Return whether the loop stopped the call. If so, start or extend the method's pause."""
+        """Return whether the loop stopped the call because its time was over.
+
+        If so, start or extend the pause of the method.
+        """
         pause = self._pauses.get(name)
         if self.loop_budget.is_spent:
             length = SHORTEST_PAUSE if pause is None else min(2 * pause[1], LONGEST_PAUSE)

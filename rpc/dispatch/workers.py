@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 LEAST_THREADS: Final = 2
 OTHER_CLIENTS: Final = 2  # threads of each lane that a single client cannot occupy
-# added to the niceness of worker threads if the system has it per thread (Linux)
+# added to the niceness of worker threads on systems where each thread has its own niceness (Linux)
 NICENESS: Final = 5
 SWITCH_INTERVAL: Final = 0.0005  # seconds that Python code of a worker may hold the GIL
 SHORT_TIME: Final = 0.02  # processor seconds of a short job that may be stopped
@@ -65,7 +65,7 @@ def require_worker_above_limit(objects: int) -> None:
 
 
 def require_worker(*, is_long: bool = False) -> None:
-    """Raise NeedsWorker on the event loop; do nothing in a worker."""
+    """Raise NeedsWorker if this thread runs the event loop; do nothing in a worker."""
     if not is_worker():
         raise NeedsWorker(is_long)
 
@@ -376,7 +376,7 @@ def lower_priority(niceness: int) -> None:
 
 def set_up_interpreter() -> None:
     """Limit how long a worker's Python code and the garbage collector can stop the loop."""
-    if not gc.get_freeze_count():  # otherwise the builder of slices has already done it
+    if not gc.get_freeze_count():  # unless the builder of slices has already frozen them
         gc.collect()
         gc.freeze()  # full collections then skip the objects that exist now
         gc.set_threshold(*COLLECTIONS)

@@ -24,7 +24,7 @@ def get_access_list(
     block: BlockId,
     state_overrides: Mapping[bytes, AccountOverride],
 ) -> Json:
-    """Return the access list, the gas used with it and, if the call fails, its error.
+    """Return the access list, the gas used with this list, and the error if the call fails.
 
     A call without a gas price pays no fee, as in eth_call.
     """

@@ -119,7 +119,7 @@ def with_sender(context: Context, request: CallRequest) -> CallRequest:
 )
 @long_running
 def resend(context: Context, request: CallRequest, price: int | None, gas: int | None) -> str:
-    """Replace a transaction that waits in the pool, with another gas price or gas limit.
+    """Replace a pooled transaction by one with a different gas price or gas limit.
 
     Sender and nonce of the object select the waiting transaction. Receiver, value and data must
     equal those of the transaction. The gas price (wei) becomes fee cap and tip if the transaction
@@ -179,7 +179,7 @@ def list_accounts(context: Context) -> list[str]:
 
 @method("personal_unlockAccount", ADDRESS, PASSWORD, SECONDS)
 def unlock_account(context: Context, address: bytes, _: Any, __: Any) -> bool:
-    """Return true for an account that may send, because accounts are never locked."""
+    """Return true for an account whose transactions the node signs: accounts are never locked."""
     if not is_impersonated(context, address):
         key_of(context, address)
     return True
@@ -248,9 +248,10 @@ def signed(context: Context, request: CallRequest, *, sent: bool = False) -> Any
 
 
 def filled(context: Context, request: CallRequest, *, sent: bool = False) -> dict[str, Any]:
-    """Return all fields of the transaction of a call object, filled in.
+    """Return all fields of a transaction: the fields of the call object, and defaults for the rest.
 
-    With ``sent``, the transaction will be sent, so it may fail if the dialect allows that.
+    With ``sent``, the transaction will be sent. If the dialect has ``failing_is_sent``, a
+    transaction that will fail is then not refused.
     """
     refuse_unsigned_kinds(context, request)
     fields: dict[str, Any] = {
@@ -272,7 +273,7 @@ def filled(context: Context, request: CallRequest, *, sent: bool = False) -> dic
 
 
 def refuse_unsigned_kinds(context: Context, request: CallRequest) -> None:
-    """Raise RpcError for a transaction of another chain or with blobs."""
+    """Raise RpcError for a transaction with a different chain id or with blobs."""
     chain_id = context.node.config.chain_id
     if request.chain_id not in (None, chain_id):
         raise RpcError("wrong_chain_id", have=request.chain_id, want=chain_id)
@@ -281,7 +282,10 @@ def refuse_unsigned_kinds(context: Context, request: CallRequest) -> None:
 
 
 def refuse_low_price(context: Context, fields: dict[str, Any]) -> None:
-    """Raise RpcError if the price is below the next base fee: the transaction would never run."""
+    """Raise RpcError if the price is below the next base fee.
+
+    Does so only if the dialect has ``failing_is_sent``.
+    """
     base_fee = next_base_fee(context, context.node.chain.head)
     price: int = fields["max_fee_per_gas" if "max_fee_per_gas" in fields else "gas_price"]
     if context.dialect.failing_is_sent and base_fee is not None and price < base_fee:
@@ -321,10 +325,12 @@ def least_gas(context: Context, request: CallRequest) -> int:
 
 
 def prices(context: Context, request: CallRequest, sent: bool) -> dict[str, int]:
-    """Return the fee fields in wei: those of the request, else a cap for several full blocks.
+    """Return the fee fields of a transaction in wei: the fields of the request, or else defaults.
 
-    With ``prices_of_next_block`` the default cap is the gas price, as in anvil, and a low cap
-    limits the default tip only if the transaction is ``sent``.
+    The default fee cap is twice the base fee plus the tip, which suffices for several full blocks.
+    The default tip does not exceed a given fee cap. The dialect ``prices_of_next_block`` differs as
+    anvil does: the default fee cap is the gas price, and a given fee cap limits the default tip
+    only if the transaction is ``sent``.
     """
     if request.gas_price is not None:
         return {"gas_price": request.gas_price}

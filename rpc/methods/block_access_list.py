@@ -32,7 +32,10 @@ def get_raw_block_access_list(context: Context, block: BlockId) -> str | None:
 
 
 def _encoded(context: Context, block: BlockId) -> bytes | None:
-    """Return the encoded list of a block. Raises RpcError if none exists or it was not kept."""
+    """Return the RLP of a block's access list, or None if the block is unknown or pending.
+
+    Raises RpcError if the block has no list, or if the node no longer has it.
+    """
     view = None if block.is_pending else context.find(block)
     if view is None:
         return None

@@ -41,7 +41,7 @@ LATEST_TIME: Final = 2**64 - 1  # a timestamp is a uint64
 
 
 class Bundle(Struct, frozen=True):
-    """Raw transactions, overrides for their block, and the block whose state they run on."""
+    """Raw transactions, overrides of the block in which they run, and the block of their state."""
 
     transactions: tuple[bytes, ...]
     overrides: BlockOverrides

@@ -106,7 +106,7 @@ def _described(entry: Method) -> Json:
 
 @method("rpc_limits")
 def limits(context: Context) -> Json:
-    """Return every limit of the node by name, whether or not an operator may set it.
+    """Return every limit of the node by name, also limits that an operator cannot change.
 
     Sizes are in bytes, times in seconds; `fastevm.rpc.limits` describes each. ``transaction_fee``
     is the highest fee in wei that a transaction may offer for its gas; 0 means no limit.

@@ -110,10 +110,10 @@ def short_setters(names: Sequence[str], *params: Param) -> Callable[[Handler], H
 
 
 def at_once(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a handler so that on the loop it never waits for the lock, files or another node.
+    """Wrap a handler so that it runs on the event loop only if it need not wait.
 
-    The handler runs in a worker if it would have to wait, or if a job is in progress (which may be
-    a transaction).
+    The handler runs in a worker if the builder's lock is taken, if its changes need files or
+    another node, or if a worker has a job in progress, such as an earlier transaction.
     """
 
     @wraps(handler)
@@ -163,7 +163,7 @@ def snapshot(context: Context) -> str:
 
 @short_methods(["evm_revert", "anvil_revert"], NUMBER)
 def revert(context: Context, number: int) -> bool:
-    """Revert to a snapshot. Deletes it and all later ones. Returns false if none exists."""
+    """Revert to a snapshot, and delete it and all later snapshots. Returns whether it existed."""
     chosen = control(context)
     require_worker_above_limit(chosen.weight_since(number, LOOP_OBJECTS + 1))
     if chosen.has_snapshot(number) and chosen.defer(lambda: chosen.revert(number)):

@@ -44,8 +44,8 @@ def explain_transaction(context: Context, tx_hash: bytes) -> Json | None:
     ``console`` is a list of texts. ``source`` has an object for each contract on the call path to
     the failed instruction, outermost first: ``contract``, ``address``, ``file``, ``line`` and
     ``text``. ``source`` is empty if the transaction succeeded or there are no source maps.
-    ``reason`` is a text if the transaction reverted without data and the reason can be inferred,
-    else null. Executes the transaction again. Returns null for an unknown transaction.
+    ``reason`` is the inferred reason if the transaction reverted without data, or null. Executes
+    the transaction again. Returns null for an unknown transaction.
     """
     found = locate_or_look(context, tx_hash)
     if found is None:

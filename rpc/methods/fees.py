@@ -61,9 +61,9 @@ def gas_price(context: Context) -> str:
 
 @method("eth_txGasLimitCap")
 def tx_gas_limit_cap(context: Context) -> str | None:
-    """Return the gas limit of a transaction in the next block (EIP-8123); null for no limit.
+    """Return the highest gas limit that a transaction in the next block may have (EIP-8123).
 
-    Ignores the gas limit of the block.
+    Returns null if the rules have no such limit. Ignores the gas limit of the block.
     """
     rules = _next_schedule(context, context.node.chain.head).parameters
     cap = rules["tx_total_gas_cap" if rules["state_gas_version"] else "tx_gas_cap"]
@@ -196,7 +196,7 @@ def _check_percentiles(percentiles: list[float]) -> None:
 
 
 def _rewards(view: View, percentiles: list[float]) -> list[int]:
-    """Return the tips at the percentiles of a block's gas, sorted by tip."""
+    """Return the tip at each percentile of a block's gas, with transactions sorted by tip."""
     block = view.block
     if not block.transactions:
         return [0] * len(percentiles)

@@ -18,9 +18,10 @@ from fastevm.rpc.subscriptions.changes import ArrivalFilter, ChainFilter
 def new_filter(context: Context, wanted: LogFilter) -> str:
     """Install a filter for logs of canonical blocks from now on. Returns its id.
 
-    Block numbers limit what eth_getFilterChanges returns; eth_getFilterLogs returns the whole
-    range. On a development node the first poll also returns the logs from ``fromBlock`` to the
-    head, as on anvil and Hardhat. A filter that is not polled for five minutes is removed.
+    eth_getFilterChanges returns only new logs in the filter's block range; eth_getFilterLogs
+    returns all logs in the range. On a development node the first poll also returns the logs from
+    ``fromBlock`` to the head, as on anvil and Hardhat. A filter that is not polled for five minutes
+    is removed.
     """
     check_choices(wanted)
     first, last = wanted.first.number, wanted.last.number

@@ -23,7 +23,7 @@ MILLISECONDS: Final = 1000
 
 
 class Forking(Struct, frozen=True):
-    """The upstream URL and fork block of a reset. None keeps the current value."""
+    """The upstream URL and fork block of a reset. None means the current value."""
 
     url: str | None = None
     block: int | None = None
@@ -87,7 +87,7 @@ def genesis_time(context: Context) -> int:
 @method("hardhat_setRpcUrl", Param(decode_text), run_on=RunOn.WORKER, needs=Needs.CONTROLS)
 @long_running
 def set_rpc_url(context: Context, url: str) -> None:
-    """Fetch the forked state from this URL from now on. The node there must have the fork block.
+    """Fetch the forked state from now on from the node at this URL, which must have the fork block.
 
     Does nothing if the chain is not forked, as on anvil.
     """

@@ -39,7 +39,7 @@ def impersonate_account(context: Context, address: bytes) -> None:
 def impersonate_unlisted_account(context: Context, address: bytes) -> None:
     """Impersonate an account that eth_accounts does not list, as on Hardhat's network.
 
-    Suites of contracts take their test accounts from eth_accounts.
+    Test suites of contracts use all accounts in eth_accounts as test accounts.
     """
     attempt(control(context).impersonation.start, address, listed=False)
 

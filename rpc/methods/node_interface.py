@@ -119,4 +119,6 @@ METHODS: Final[Mapping[bytes, str]] = MappingProxyType(
         )
     }
 )
-"""Selector -> signature of what is answered. Tickets are not: their retries do not run here."""
+"""The supported methods by selector. Methods about retryable tickets are missing, because a fork
+does not execute retries.
+"""

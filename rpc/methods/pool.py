@@ -31,7 +31,7 @@ from fastevm.rpc_types.transactions import Json, transaction_json
 MILLISECONDS: Final = 1000
 
 
-# checking this many bytes of a transaction costs as much as building one JSON object
+# number of bytes of a transaction whose check costs as much as building one JSON object
 BYTES_OF_AN_OBJECT: Final = 64
 # largest gas limit of a transaction whose block is built on the event loop
 LOOP_GAS: Final = 500_000

@@ -84,7 +84,7 @@ def reorg(context: Context, wanted: Any, pairs: list[tuple[Wanted, int]]) -> Non
 
 
 def _with_cap(context: Context, wanted: CallRequest, base_fee: int | None) -> CallRequest:
-    """Return the request with a fee cap for the new branch, unless it has a price."""
+    """Return the request with a fee cap for the new branch, unless it has a cap or a gas price."""
     if base_fee is None or wanted.gas_price is not None or wanted.max_fee_per_gas is not None:
         return wanted
     tip = wanted.max_priority_fee_per_gas
@@ -95,7 +95,7 @@ def _with_cap(context: Context, wanted: CallRequest, base_fee: int | None) -> Ca
 def _transaction(
     context: Context, layer: Any, wanted: Wanted, nonces: dict[bytes, int]
 ) -> fastevm.Transaction:
-    """Return the transaction. ``nonces`` has the next nonces after previous transactions."""
+    """Return the transaction on the new branch. ``nonces`` has the next nonces of senders."""
     if isinstance(wanted, bytes):
         made: fastevm.Transaction = attempt(fastevm.Transaction.decode, wanted)
         if made.sender is None:

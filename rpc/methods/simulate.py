@@ -44,7 +44,7 @@ def as_it_is(value: Any) -> Any:
 
 
 def planned(value: Any, dialect: Dialect) -> Plan:
-    """Read the payload into a plan. Raises RpcError about the first argument if it is invalid."""
+    """Read the payload into a plan. Raises RpcError if the payload is invalid."""
     form = STRICT if dialect.refuses_unknown_overrides else GETH
     try:
         payload = decoded(partial(decode_payload, form=form), value, dialect)
@@ -64,7 +64,7 @@ def simulate_directly(context: Context, params: bytes, head: bytes) -> bytes | N
 
 
 def answered(context: Context, plan: Plan, view: StateView, head: bytes = b"") -> bytes:
-    """Run a plan. Returns the result as JSON text, with ``head`` before it."""
+    """Run a plan. Returns ``head`` and the result as JSON text."""
     form = replace(ERROR_FORM, as_text=context.dialect.simulate_error_as_text)
     with refusals():
         return context.simulator.simulate_text(view, plan, _options(context), form, head)

@@ -166,8 +166,8 @@ def filtered_traces(context: Context, wanted: TraceFilter) -> Answer:
     """Return the frames in a range of blocks that match a filter, oldest first.
 
     Executes the blocks again until ``count`` frames are found. The range may have 10,000 blocks,
-    and the time limit of a request applies. On a fork the range must be entirely above the fork
-    block or entirely at or below it, where the upstream answers.
+    and the time limit of a request applies. On a fork, all blocks of the range must be above the
+    fork block, or none. If none is, the upstream answers.
     """
     first, last = context.number_of(wanted.first), context.number_of(wanted.last)
     history = context.node.history
@@ -191,7 +191,10 @@ def filtered_traces(context: Context, wanted: TraceFilter) -> Answer:
 
 
 def _part(texts: Iterable[bytes], after: int, count: int | None) -> Iterator[bytes]:
-    """Return at most ``count`` texts after the first ``after``, both at most sys.maxsize."""
+    """Skip the first ``after`` texts, then return at most ``count`` texts.
+
+    Larger numbers are reduced to sys.maxsize.
+    """
     end = sys.maxsize if count is None else min(after + count, sys.maxsize)
     return islice(texts, min(after, sys.maxsize), end)
 

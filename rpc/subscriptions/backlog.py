@@ -28,7 +28,7 @@ class Backlog:
         self._held: dict[Parcel, None] = {}  # the oldest first
 
     def parcel(self, size: int) -> "Parcel":
-        """Return a parcel for messages of ``size`` bytes. It counts while a reader holds it."""
+        """Return a parcel of messages with ``size`` bytes, which count while a reader waits."""
         return Parcel(self, size)
 
     def trim(self) -> None:
@@ -59,7 +59,7 @@ class Parcel:
         self.readers: dict[Reader, None] = {}
 
     def hold(self, reader: Reader) -> None:
-        """Count the messages until this reader releases the parcel."""
+        """Record that a reader waits for the messages, which count until `release`."""
         if not self.readers:
             self.backlog.add(self)
         self.readers[reader] = None

@@ -27,8 +27,8 @@ class ChainFilter(Struct):
 
     ``seen`` is the hash of the last block reported to the client. So a poll can find the blocks
     that have since left or joined the chain, and nothing is stored between polls.
-    ``upstream_first`` is the first block whose logs the next poll fetches from a fork's upstream,
-    None for no fetch.
+    ``upstream_first`` is the first block whose logs the next poll must fetch from the upstream of a
+    fork, or None if it need not fetch logs.
     """
 
     seen: bytes
@@ -41,8 +41,8 @@ class ChainFilter(Struct):
 
         Logs that left the chain come first, newest first, marked as removed.
 
-        An answer that reaches the limit of logs ends with a whole block; the next poll continues
-        there.
+        If an answer reaches the limit of logs, it ends after a whole block, and the next poll
+        continues with the next block.
         """
         with self.lock:
             head = context.node.chain.head
@@ -109,8 +109,8 @@ class ArrivalFilter(Struct):
     ) -> list[str] | bytes:
         """Return the new transactions since the last poll that the node still remembers.
 
-        Objects are returned as the text of a JSON array. An answer is cut at `ARRIVALS_SIZE` bytes;
-        the next poll continues there.
+        Objects are returned as the text of a JSON array. An answer has at most `ARRIVALS_SIZE`
+        bytes; the next poll returns the remaining transactions.
         """
         with self.lock:
             new = [entry for entry in list(context.hub.arrivals) if entry[0] > self.seen]

@@ -54,7 +54,7 @@ class Filters(Generic[Filter]):
         return len(self._filters)
 
     def install(self, new: Filter, size: int = 0) -> str:
-        """Add a filter whose selection takes ``size`` bytes of memory. Returns its id."""
+        """Add a filter whose addresses and topics take ``size`` bytes of memory. Returns its id."""
         with self._lock:
             now, client = self.clock(), CLIENT.get()
             self._expire(now)

@@ -299,7 +299,8 @@ def _messages(
     Stops after about `MESSAGES`. Skips an event if its messages cannot be built.
     """
     answer: list[tuple[Topic, list[bytes]]] = []
-    counted: set[int] = set()  # ids of messages: topics share those of the same logs
+    # ids of messages already counted, because topics share the messages about equal logs
+    counted: set[int] = set()
     lists, size = 0, 0
     for position, topic in enumerate(topics):
         if lists >= MESSAGES:

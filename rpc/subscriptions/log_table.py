@@ -11,7 +11,10 @@ Column = dict[bytes, list[int]]  # value -> indices of the logs that contain it
 
 
 class LogTable:
-    """Selects logs through an index, not by a test of each log: most filters match no log."""
+    """Selects logs with an index.
+
+    This is faster than a test of each log, because most filters match no log.
+    """
 
     def __init__(self, logs: Sequence[Log]) -> None:
         self.logs = logs

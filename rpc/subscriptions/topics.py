@@ -54,12 +54,14 @@ class LastMessage(bytes):
 class Topic(Struct, frozen=True):
     """The topic of a subscription. Equal topics get equal messages, which are built once.
 
-    ``wanted`` selects logs, or transactions by their logs. ``full`` selects objects in place of
-    hashes, or receipts with the timestamp of their block. ``hashes`` selects transactions; if it is
-    empty, all match. With ``reorgs``, an inclusion is followed until it is final. With ``removed``,
-    logs that are withdrawn before they are canonical are sent too. ``addresses`` are the accounts
-    whose changes are reported. ``watch`` is the request of a subscription that `WatchService`
-    answers.
+    - ``wanted`` selects logs, or transactions that have a matching log.
+    - ``full`` selects objects in place of hashes, or receipts with the timestamp of their block.
+    - ``hashes`` selects transactions. If it is empty, all transactions match.
+    - ``reorgs``: whether messages about the inclusion of a transaction follow until its block is
+      final.
+    - ``removed``: whether logs are sent again if they are withdrawn before they are canonical.
+    - ``addresses`` are the accounts whose changes are reported.
+    - ``watch`` is the request of a ``fastevm_watch`` subscription, which `WatchService` answers.
     """
 
     kind: str
@@ -73,7 +75,7 @@ class Topic(Struct, frozen=True):
 
     @property
     def memory(self) -> int:
-        """The bytes of memory that the selection uses."""
+        """The bytes of memory that the filter, hashes, addresses and questions use."""
         selected = len(self.hashes) + len(self.addresses)
         size = selected * HASH_MEMORY + (0 if self.wanted is None else self.wanted.memory)
         return size + (0 if self.watch is None else self.watch.memory)
@@ -101,7 +103,7 @@ class TransactionEvent:
         self.transaction = transaction
 
     def hashes(self) -> Iterator[bytes]:
-        """Return no hashes: entering the pool confirms no transaction."""
+        """Return no hashes, because a transaction that enters the pool is not confirmed."""
         return iter(())
 
     def messages(self, topic: Topic) -> list[bytes]:
@@ -344,7 +346,7 @@ class WithdrawalEvent:
         self.position = position
 
     def hashes(self) -> Iterator[bytes]:
-        """Return no hashes: a withdrawal confirms no transaction."""
+        """Return no hashes, because a withdrawal does not confirm transactions."""
         return iter(())
 
     def messages(self, topic: Topic) -> list[bytes]:
@@ -396,7 +398,10 @@ def inclusion(node: Node, status: str, block: Block, index: int, with_block: boo
 
 
 def ended(node: Node, topic: Topic, messages: list[bytes]) -> list[bytes]:
-    """Return the messages of an inclusion, as a `LastMessage` where the subscription ends."""
+    """Return the messages about an inclusion, and mark the last message of the subscription.
+
+    The mark is the type `LastMessage`.
+    """
     if not topic.reorgs:
         return [LastMessage(message) for message in messages[:1]]
     (tx_hash,) = topic.hashes

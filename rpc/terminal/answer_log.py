@@ -44,12 +44,14 @@ def is_of_explorer(request: dict[str, Any]) -> bool:
 def answers_of(
     context: Context, recorder: Recorder, latest: View, body: bytes, answer: bytes, *, params: bool
 ) -> Iterator[Json]:
-    """Yields a record for each request of a body: method, error, why a transaction stays pooled.
+    """Yields a record for each request in a body.
+
+    A record has the method, the error, and the reason why a transaction stays in the pool.
 
     The record of a request that builds blocks, moves the clock or resets the chain has a text
-    ``happened``. Leaves out the explorer's requests, except transactions. ``latest`` is the head
-    after the answer. ``answer`` is empty if it is too long to parse. With ``params``, records
-    include the parameters.
+    ``happened``. Requests of the explorer have no record, unless they send transactions. ``latest``
+    is the head after the answer. ``answer`` is empty if it is too long to parse. With ``params``,
+    records include the parameters.
     """
     answers = {_key(item): item for item in _objects(answer)}
     for request in _objects(body):
@@ -70,7 +72,7 @@ def answers_of(
 
 
 def _success(context: Context, latest: View, request: dict[str, Any], result: Any) -> Json:
-    """Returns those effects of a request that no block shows."""
+    """Returns the effects of a successful request that the record of a block does not show."""
     method, params = request.get("method"), request.get("params")
     first = params[0] if isinstance(params, list) and params else None
     if method in SENDS:

@@ -48,7 +48,8 @@ class Recorder:
         self.budget = RerunBudget()
         # imported here, so that the first block does not wait for the import
         self._trace = tracing.trace_transaction
-        self.logs_are_there = False  # whether code that writes to the console has run
+        # whether a transaction has created or run code that writes to the console
+        self.logs_are_there = False
 
     def block(self, view: View) -> Iterator[Json]:
         """Yields a record per transaction, then the block's record. Skips empty blocks."""

@@ -52,7 +52,9 @@ class NewestViews:
 
 
 class RepeatedCall:
-    """A call, decoded from the parameters of its request. ``newest`` are the blocks at that time.
+    """A call, decoded from the parameters of its request.
+
+    ``newest`` are the newest blocks at the time of the request.
 
     Raises RpcError or ValueError for invalid parameters, FastevmError if the state is gone.
     """

@@ -39,7 +39,8 @@ from fastevm.rpc_client.large_json import decode
 log: Final = logging.getLogger("fastevm.rpc")
 
 QUEUE_LIMIT: Final = 1_000  # blocks and requests in the queue
-HELD_LIMIT: Final = 64  # newest blocks of a head change whose states are kept until they are logged
+# number of newest blocks of a head change whose states stay in memory until they are logged
+HELD_LIMIT: Final = 64
 BODY_LIMIT: Final = 1024 * 1024  # largest body in bytes whose requests are shown
 ERROR: Final = b'"error":'  # occurs in every answer with an error
 SHOWN: Final = frozenset(("error", "waits", "happened"))  # members whose records are always shown
@@ -106,8 +107,8 @@ class Terminal:
     def calls(self, context: Context, body: bytes) -> None:
         """Log the console output of the calls in a body. Call it when the calls have started.
 
-        Executes the calls again, on the current states. Does so only once code that writes to the
-        console has run.
+        Executes the calls again on the current states, but only if a transaction has created or run
+        code that writes to the console.
         """
         recorder = self._recorder_made
         if recorder is None or not self.options.console or not recorder.logs_are_there:

@@ -30,7 +30,7 @@ EXTENSION_SCHEMES: Final = frozenset(("chrome-extension", "moz-extension", "safa
 JWT_SECRET_SIZE: Final = 32  # bytes
 # seconds that ``iat`` of a token may differ from the clock, as in the engine API
 JWT_AGE: Final = 60
-HOST_BITS: Final = 64  # host part of an IPv6 address, which a host may choose freely
+HOST_BITS: Final = 64  # bits of the host part of an IPv6 address, which a client can choose freely
 LAST_TIME: Final = 2**53  # seconds; whole numbers up to here are exact in JSON
 SHORTEST_TOKEN: Final = 16  # characters
 
@@ -127,7 +127,8 @@ class Access(Struct, frozen=True):
     def client(self, peer: str, forwarded: str | None) -> str:
         """Return the client name that limits use for a request from ``peer``, see `client_of`.
 
-        ``forwarded`` is the X-Forwarded-For header. The proxy wrote only its last address.
+        ``forwarded`` is the X-Forwarded-For header. Only its last address is used: the proxy
+        appended this address, but the client may have sent the others.
         """
         if not forwarded or peer not in self.proxies:
             return client_of(peer)
@@ -137,7 +138,7 @@ class Access(Struct, frozen=True):
             return client_of(peer)
 
     def allows_origin(self, origin: str) -> bool:
-        """Return whether pages of ``origin`` may call methods. Browser extensions may not.
+        """Return whether pages of ``origin`` may call methods. Browser extensions always may.
 
         Browsers send ``scheme://host`` or ``null``; any other word is the name of a program, such
         as titanoboa's ``Titanoboa``.

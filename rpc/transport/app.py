@@ -59,7 +59,7 @@ def refused_headers(request: web.BaseRequest) -> str | None:
 class Runner(web.AppRunner):
     """A runner that refuses headers before aiohttp's own handlers see them.
 
-    aiohttp fails on some headers that are not text, such as Expect, before middlewares run.
+    If some headers, such as Expect, are not valid text, aiohttp fails before it runs middlewares.
     """
 
     async def _make_server(self) -> web.Server:

@@ -1,6 +1,6 @@
-"""A client that may subscribe: its calls in progress, its subscriptions and its sender task.
+"""The session of a client that may subscribe: calls in progress, subscriptions, sender task.
 
-It communicates over a `Channel`: a WebSocket or a Unix socket.
+The client is connected over a `Channel`: a WebSocket or a Unix socket.
 """
 
 import asyncio
@@ -63,8 +63,8 @@ class Holder(Protocol):
 class Subscription:
     """A subscription of a session: its id and its notifications.
 
-    Notifications are held until `begin`, because the client must receive the id first, and another
-    request of the same batch may cause notifications. The limits of the queue apply to held
+    Notifications are held until `begin`: the client must receive the id first, and a later call in
+    the same batch may already cause notifications. The limits of the queue apply to held
     notifications too.
     """
 
@@ -84,7 +84,7 @@ class Subscription:
 
     @property
     def client(self) -> str:
-        """The client that limits count the subscription for."""
+        """The client whose limits count this subscription."""
         return self.session.client
 
     def has_room(self) -> bool:
@@ -123,7 +123,9 @@ class Subscription:
         if self._overran:
             self._close_slow(self.session.outbox.fullness)
             return
-        # the same inclusion may be found in the chain and held
+        # `deliver` has set `_newest` for held messages. Reset it, because greetings and held
+        # messages may repeat the same inclusion, and `_new_inclusions` must compare them from the
+        # start.
         self._newest = b""
         greetings = self.topic.greetings(self.session.hub.node)
         entries = [self._entry(greetings, None), *held] if greetings else held
@@ -155,14 +157,17 @@ class Subscription:
             self.session.forget(self)
 
     def drop(self) -> None:
-        """Remove the queued notifications and close. All clients' queues need too much memory."""
+        """Remove the queued notifications and close the subscription.
+
+        The queues of all clients together use too much memory.
+        """
         self.discard_held()
         self.session.outbox.drop(self)
         if self.id in self.session.subscriptions:
             self._close_slow(SLOWEST)
 
     def discard_held(self) -> None:
-        """Drop the notifications held until `begin`, which then closes the subscription."""
+        """Drop the held notifications. `begin` then closes the subscription."""
         if self._held:
             for entry in self._held:
                 entry.release()

@@ -31,7 +31,8 @@ HEAD_LIMIT: Final = 2_048  # bytes; a longer head does not take the fast path
 KNOWN_HEADS: Final = 1_024  # cached request heads; a full cache is cleared
 # bytes received beyond the request in progress, above which reading pauses
 AHEAD_LIMIT: Final = 1 << 20
-LARGE: Final = 16_384  # bytes of an answer from which on it is not copied behind its head
+# answers of at least this many bytes are written without copying them behind their head
+LARGE: Final = 16_384
 LOOP_TIME: Final = 0.002  # seconds of one connection's requests before the loop serves others
 EARLY_LIMIT: Final = 65_536  # bytes that may arrive before the answer to a WebSocket upgrade
 SOCKET_METHOD: Final = b"GET "  # start of a WebSocket upgrade request
@@ -138,7 +139,11 @@ class HttpListener:
         return sum(connection.unread for connection in self.connections)
 
     def share_of(self, connection: "Connection") -> LoopShare:
-        """Return the loop share of a connection. Each connection of a proxy has its own."""
+        """Return the loop share of a connection.
+
+        All connections of a client share one object, but each connection of a trusted proxy has its
+        own, because it may serve a different client.
+        """
         if connection.address in self.proxies:
             return LoopShare(self.turns)
         return self.turns.share_of(connection.client)
@@ -279,13 +284,13 @@ class Connection(asyncio.Protocol):
         self.position = 0
         self.missing = 0  # length of data at which the next request is complete
         self.task: asyncio.Future[Any] | None = None  # answers the request in progress
-        # Pieces of an answer that are not yet written, while the client does not read, and their
-        # bytes of memory.
+        # Pieces of an answer that wait until the client reads, and the bytes of memory that they
+        # use.
         self.rest: Iterator[bytes | memoryview] | None = None
         self.rest_size = 0
         self.paused = False  # the client does not read its answers
         self.is_due = False  # `go_on` is scheduled on the loop
-        # reading is paused, because too much has come beyond the request in progress
+        # reading is paused, because too many bytes came after the request in progress
         self.is_ahead = False
         self.closing = False
         self.holding: Holding
@@ -296,7 +301,7 @@ class Connection(asyncio.Protocol):
         self.delegate: Any = None  # the protocol that receives the bytes
         self.is_serving = False  # the delegate has a complete head and answers the request
         self.frames: FrameClock | None = None  # set if the connection is a WebSocket
-        self.taken = 0  # bytes of WebSocket messages that were taken for processing
+        self.taken = 0  # bytes of WebSocket messages that were passed on for processing
         # bytes of the request in progress, in case it is a WebSocket upgrade
         self.early = bytearray()
         # --- timeouts ---
@@ -321,7 +326,7 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Stop the work for the client, also if the client has only closed its sending side."""
+        """Stop the work for the client, even if it has only closed its sending side."""
         self.data, self.rest, self.rest_size = b"", None, 0
         self.listener.forget(self)
         self.closing = True
@@ -573,7 +578,7 @@ class Connection(asyncio.Protocol):
         self.delegate.data_received(data)
 
     def request_began(self) -> None:
-        """Record that the delegate has received a complete head."""
+        """Record that aiohttp has received a complete head."""
         self.is_serving, self.began = True, None
 
     def request_came(self, body: bytes) -> None:
@@ -587,10 +592,10 @@ class Connection(asyncio.Protocol):
         self.is_serving, self.served, self.heard = False, True, self.loop.time()
 
     def may_become_socket(self) -> bool:
-        """Return whether the position of the first WebSocket frame after the head is known.
+        """Return whether it is known where the first WebSocket frame begins.
 
-        The position is unknown after pipelined requests, and if too many bytes came before the
-        answer.
+        It is unknown if the request was pipelined after other requests, or if too many bytes came
+        before the answer to the upgrade.
         """
         return self.early.startswith(SOCKET_METHOD) and len(self.early) < EARLY_LIMIT
 
@@ -620,7 +625,7 @@ class Connection(asyncio.Protocol):
         return memory
 
     def message_taken(self, message: bytes) -> None:
-        """Record that a WebSocket message was taken for processing."""
+        """Record that a WebSocket message was passed on for processing."""
         self.taken += len(message)
         self.hold()
 
@@ -646,7 +651,10 @@ class Connection(asyncio.Protocol):
         self.holding.hold(self.held, self.unread)
 
     def end_over_budget(self) -> None:
-        """End the connection: all connections hold too much memory, and this one holds most."""
+        """Abort the connection, because all connections together exceed the traffic budget.
+
+        This one is the largest of the client that uses the most memory.
+        """
         self.held = self.unread = 0
         self.listener.metrics.add("connections_over_budget_total")
         self.abort()

@@ -1,8 +1,8 @@
 """JSON-RPC over a Unix socket (IPC), as in geth and anvil.
 
 Messages are a sequence of JSON objects and arrays. Each answer and notification ends with a line
-feed. Only the user that started the node may open the socket file, so Host names, origins and keys
-are not checked as over HTTP.
+feed. Only the user that started the node may open the socket file, so the server does not check
+Host names, origins and keys as it does over HTTP.
 """
 
 import asyncio
@@ -28,14 +28,16 @@ from fastevm.rpc.transport.turns import Turns
 
 READ_SIZE: Final = 1 << 18  # most bytes of one read
 OWNER_ONLY: Final = 0o600
-# seconds to wait for an answer of another program that listens on the file
+# `bind` connects to an existing file to test whether a program listens on it: timeout in seconds
 PROBE_SECONDS: Final = 1.0
-CLIENT: Final = "ipc"  # client name for the limits of one address
+# stands for the client's IP address in the per-client limits, because all IPC clients share one
+# limit
+CLIENT: Final = "ipc"
 LINE_END: Final = b"\n"
 
 
 class IpcListener(Struct, frozen=True):
-    """A dialect served over a Unix socket. Only the namespaces of ``access`` apply."""
+    """The dialect and path of a Unix socket. Of ``access``, only the namespaces apply."""
 
     dialect: Dialect
     path: Path
@@ -153,7 +155,7 @@ class IpcChannel:
         self.writer.writelines((answer, LINE_END))
 
     def message_began(self, message: bytes) -> int:
-        """Count a message's memory. Above the traffic budget, connections are aborted."""
+        """Count a message's memory. If this exceeds the traffic budget, connections are aborted."""
         memory = memory_of(message)
         self.held += memory
         self.holding.hold(self.held)
@@ -165,7 +167,7 @@ class IpcChannel:
         self.holding.hold(self.held)
 
     def end_over_budget(self) -> None:
-        """Abort: the traffic budget is exceeded, and this connection uses most memory."""
+        """Abort, because the traffic budget is exceeded and IPC clients use the most memory."""
         self.server.metrics.add("connections_over_budget_total")
         self.writer.transport.abort()
 

@@ -23,7 +23,7 @@ log: Final = logging.getLogger("fastevm.rpc")
 
 
 class LazyApp:
-    """The aiohttp server of one listener, or None until it is imported.
+    """Imports aiohttp for one listener. ``runner`` is the aiohttp server, None until the import.
 
     ``make(module)`` returns the runner of the application, where ``module`` is `MODULE`.
     ``heard()`` returns when the listener was last busy, in seconds of the loop's clock.
@@ -38,10 +38,10 @@ class LazyApp:
         self._loading: asyncio.Task[None] | None = None
 
     def load_soon(self, *, hurries: bool = True) -> None:
-        """Import aiohttp before it is needed. Waits until no requests come, which it would slow.
+        """Import aiohttp before it is needed, when the listener is idle: the import slows requests.
 
-        ``hurries=False`` waits for a long idle time. So short programs that stay on the fast path
-        save the import, which takes 0.15 s of CPU time.
+        ``hurries=False`` waits for a longer idle time. Short programs that stay on the fast path
+        then never pay for the import, which takes 0.15 s of CPU time.
         """
         loop = asyncio.get_running_loop()
         latest = loop.time() + LOAD_BY if hurries else math.inf

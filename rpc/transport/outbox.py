@@ -38,14 +38,14 @@ class Entry:
         self.wrap = wrap
         self.reader = reader
         self.parcel = parcel
-        self.sent = 0  # messages already taken
+        self.sent = 0  # number of messages already passed to the sender
         self.size = ENTRY_MEMORY + (0 if parcel is not None else sum(map(len, messages)))
         if parcel is not None and reader is not None:
             parcel.hold(reader)
 
     @property
     def is_done(self) -> bool:
-        """Whether all messages were taken."""
+        """Whether all messages were passed to the sender."""
         return self.sent >= len(self.messages)
 
     def move(self, frames: list[Frame], size: int) -> int:
@@ -69,11 +69,13 @@ class Entry:
 class Outbox:
     """Queued messages in order. Used on the event loop only.
 
-    Answers wait while the queue is full (``put``), so that a client that does not read answers
-    causes no more work. Notifications do not wait (``offer``), because one slow reader must not
-    delay the producer. Waiting answers count: `OutboxOverflow` is raised above ``hard_size``,
-    unless nothing else is queued. ``holding`` counts the memory of all messages that are not
-    shared.
+    ``put`` waits while the queue is full, so that a client that does not read its answers causes no
+    more work. ``offer`` does not wait: it refuses notifications if the queue is full, because one
+    slow reader must not delay the producer.
+
+    Answers that wait in ``put`` also use memory. ``put`` raises `OutboxOverflow` if queued messages
+    and waiting answers together exceed ``hard_size``, unless the answer is the only message.
+    ``holding`` counts the memory of all messages that only this queue has.
     """
 
     def __init__(
@@ -159,7 +161,7 @@ class Outbox:
         return True
 
     def push(self, entry: Entry) -> None:
-        """Add an entry even to a full queue. For the last message to a subscriber."""
+        """Add an entry even if the queue is full, as for the last message to a subscriber."""
         self._entries.append(entry)
         self._bytes += entry.size
         self._count()

@@ -49,7 +49,8 @@ IN_USE_HINT: Final = "; choose another with --port (0: any free port)"
 KEEPALIVE: Final = 120.0  # seconds
 SHUTDOWN_TIME: Final = 5.0  # seconds for open requests to finish
 WARM_UP: Final = "fastevm.rpc.warm_up"
-# seconds after the listeners opened, so that the first answer does not wait
+# seconds from the opening of the listeners to the warm-up, so that it does not delay the first
+# answer
 WARM_UP_AFTER: Final = 0.15
 
 ETHER: Final = 10**18
@@ -261,7 +262,7 @@ class Server:
         return self.deferred.answering(dispatcher.respond)
 
     async def _listen_on_socket(self, listener: IpcListener) -> None:
-        """Open a Unix socket with the methods of a loopback listener."""
+        """Open a Unix socket that serves the same methods as a listener on loopback."""
         served = listener.access.served(DEFAULT_HOST)
         dispatcher = self._dispatcher(self._context(listener, served), served)
         opened = IpcServer(dispatcher, listener.path, self.turns)

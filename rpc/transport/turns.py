@@ -22,7 +22,7 @@ TURN_TIME: Final = 0.002  # seconds for postponed clients before other sockets a
 
 
 class LoopShare:
-    """The used loop time and postponed work of a client. All its connections share the object."""
+    """The used loop time and postponed work of a client, shared by all its connections."""
 
     __slots__ = ("__weakref__", "began", "is_over", "turns", "used", "waiting")
 
@@ -51,7 +51,7 @@ class LoopShare:
             self.charge(began, perf_counter())
 
     def defer(self, work: Callable[[], object]) -> None:
-        """Queue work until the rotation reaches this client."""
+        """Queue work until it is this client's turn in the rotation over postponed clients."""
         self.waiting.append(work)
 
     async def result(self, work: Callable[[], T]) -> T:

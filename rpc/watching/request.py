@@ -29,9 +29,10 @@ QUESTION_MEMORY: Final = 1_024  # bytes of memory of a question and its answer, 
 class Wanted(Struct, frozen=True):
     """Selects which changes are sent.
 
-    ``fields`` are names in `FIELDS`. ``gas_by`` is the least difference of the gas used from the
-    last sent answer; None means any difference. ``crosses`` is a threshold for views: a change is
-    sent only if the value reaches the threshold from below, or falls below it.
+    ``fields`` are names in `FIELDS`. ``gas_by``: an answer is sent if its gas used differs from
+    that of the last sent answer by at least this amount. None means 1. ``crosses`` is a threshold
+    for views: a change is sent only if the value reaches the threshold from below, or falls below
+    it.
     """
 
     fields: frozenset[str] = DEFAULT_FIELDS

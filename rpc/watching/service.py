@@ -1,9 +1,9 @@
 """Keeps the answers of all ``fastevm_watch`` subscriptions up to date, in its own thread.
 
-Subscribers with equal block tag and equal rule for BASEFEE share a `Watch`, which runs equal
-questions once. Events of the node only wake the thread. The thread runs on the newest state and
-skips slices that come while it works. It passes messages to the event loop in batches and waits
-until the loop has taken each batch.
+Subscriptions with the same block tag and the same rule for BASEFEE (see `Dialect`) share a `Watch`,
+which runs equal questions once. Events of the node only wake the thread. The thread runs on the
+newest state and skips slices that come while it works. It passes messages to the event loop in
+batches and waits until the loop has accepted a batch before it builds the next batch.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ from fastevm.simulate import Change, Watch, WatchCounters
 
 log: Final = logging.getLogger("fastevm.rpc")
 
-# Higher than that of the thread that builds slices and of the event loop, lower than that of worker
-# threads (`NICENESS`), so that requests do not delay the answers.
+# Niceness of the service's thread: above that of the event loop and of the thread that builds
+# slices, and below that of worker threads (`NICENESS`), so that requests do not delay the answers.
 WATCH_NICENESS: Final = 2
 RETRY_SECONDS: Final = 0.1  # seconds until a subscriber that fell behind is tried again
 HANDOVER_SECONDS: Final = 5.0  # seconds that the event loop may take to accept a batch of messages
@@ -42,7 +42,7 @@ TOO_LARGE: Final = "the answers of {whose} have {size} bytes, more than {limit}"
 UNREADABLE: Final = "the answer cannot be written: {fault}"
 FAILED: Final = "questions could not be added: {fault}"
 
-# counters of each watch that are added up
+# counters whose values are summed over all watches
 COUNTED: Final = ("touched", "ran", "unchanged", "kept", "late", "seconds")
 
 
@@ -66,7 +66,7 @@ class Position(Struct, frozen=True, eq=False):
     published: float | None = None
 
     def is_at(self, other: "Position | None") -> bool:
-        """Return whether another position has the same state."""
+        """Return whether this position and ``other`` have the same state."""
         if other is None or other.source is not self.source:
             return False
         return other.amendments == self.amendments
@@ -151,7 +151,10 @@ class Lane:
         return self._questions[id]
 
     def move(self, position: Position, budget: float) -> list[Change]:
-        """Update the answers to a position, for at most ``budget`` seconds. Returns the changes."""
+        """Update the answers to the state ``position``, for at most ``budget`` seconds.
+
+        Returns the changes.
+        """
         if position.is_at(self.position):
             return self.watch.refresh(budget=budget)
         state, self.position = position.view.state(), position
@@ -476,8 +479,8 @@ class WatchService:
     def _excess(self, client: str) -> str | None:
         """Return which limit the answers of a client exceed; None if there is none.
 
-        If the answers of all clients together are too large, the excess is that of the client with
-        the largest answers.
+        If the answers to all clients together are too large, only the client with the largest
+        answers exceeds the limit.
         """
         limits, gas, size = self.limits, self._gas[client], self._sizes[client]
         most, total_most = limits.client_watch_answers_size, limits.watch_answers_size

@@ -1,4 +1,5 @@
-# Reads JSON of exactly the expected form. Any other form is "odd": a slower reader must read it.
+# Reads JSON of exactly the expected form. Text of any other form is called "odd"; a slower reader
+# must read it.
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset, strlen
 

@@ -3,8 +3,8 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memchr, memset
 
-# The result of one pass over a text, without validation. For invalid JSON the numbers are
-# meaningless, but never exceed the limits by more than one.
+# The result of one pass over a text. The pass does not validate the text: for invalid JSON the
+# numbers are meaningless, but they never exceed the limits by more than one.
 cdef struct Size:
     size_t items          # items of the array; 0 if the text is not an array
     size_t values         # separators and opening brackets, an upper bound of the number of values

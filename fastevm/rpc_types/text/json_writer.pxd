@@ -7,15 +7,16 @@ from fastevm.core.primitives.intrinsics cimport likely
 from fastevm.core.primitives.word cimport Word
 
 
-# A text. Initialise it with JsonText(Buffer(NULL, 0, 0), False) or with zeros. `starved`: memory
-# was exhausted and the text is incomplete. Check it once at the end, as json_take does.
+# A text. Initialise it with JsonText(Buffer(NULL, 0, 0), False) or with zeros. `starved`: whether
+# an allocation failed, so that the text is incomplete. Check `starved` once at the end, as
+# json_take does.
 cdef struct JsonText:
     Buffer out
     bint starved
 
 
-# Append bytes unchanged: punctuation, names, JSON text. (The comparison is strict, so that nothing
-# is copied to the NULL address of an empty buffer.)
+# Append bytes unchanged: punctuation, names, JSON text. (The comparison is strict, because an empty
+# buffer has the address NULL, to which memcpy must not copy.)
 cdef inline void json_raw(JsonText* t, const void* data, size_t size) noexcept nogil:
     if likely(size < t.out.capacity - t.out.size):
         memcpy(t.out.bytes + t.out.size, data, size)

@@ -20,8 +20,8 @@ cdef enum:
 cdef const char* DIGITS = "0123456789abcdef"
 cdef const char* REPLACEMENT = "\xef\xbf\xbd"
 
-# The character after the backslash for characters that must be escaped, u for the long form; zero
-# for characters without escape.
+# For each character, the character that follows the backslash in its escape; u for the long form;
+# zero if the character needs no escape.
 cdef uint8_t[128] ESCAPES
 
 
@@ -122,7 +122,7 @@ cdef void json_hex_word(JsonText* t, const Word* value) noexcept nogil:
 
 # --- strings ---
 
-# The lowest and highest second byte that may follow this first byte: it rules out overlong forms,
+# Returns whether `second` may follow the first byte of a UTF-8 sequence. Rules out overlong forms,
 # surrogates and values beyond U+10FFFF.
 cdef inline bint follows(uint8_t first, uint8_t second) noexcept nogil:
     cdef uint8_t low = 0x80, high = 0xbf

@@ -14,7 +14,7 @@ import { call, callAlone, tryCall } from "./rpc.js";
 import { tokenAt, value } from "./tokens.js";
 
 const WINDOW = 128; // blocks that are searched together for the history
-const AT_ONCE = 32; // blocks asked for together
+const AT_ONCE = 32; // blocks requested in one batch
 const MOST_TRACED = 20; // transactions whose storage accesses are read
 const MOST_SLOTS = 200;
 const DELEGATION = /^0xef0100([0-9a-f]{40})$/; // EIP-7702

@@ -1,4 +1,4 @@
-// The calls of a transaction as an indented list: what called what, with values, gas and result.
+// The calls of a transaction as an indented list: caller, called function, values, gas and result.
 
 import { decode } from "./abi.js";
 import { el } from "./dom.js";
@@ -8,7 +8,7 @@ import { decodeInput, failureOf } from "./names.js";
 
 const MOST = 300; // calls that are shown
 const LONGEST = 60; // characters of a value
-const MOST_NAMED = 60; // contracts of one trace whose names are asked for
+const MOST_NAMED = 60; // most contracts of one trace whose names are requested
 const DEEPEST_INDENT = 12;
 
 /** The addresses of the contracts in a trace. */

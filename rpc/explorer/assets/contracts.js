@@ -5,15 +5,18 @@ import { learn, learned } from "./names.js";
 import { Refusal, call } from "./rpc.js";
 
 const MOST = 2000; // addresses that are remembered
-const AGAIN = 5000; // milliseconds after which an unknown contract is asked for again
+const AGAIN = 5000; // milliseconds after which an unknown contract is requested again
 const known = new Map(); // lower-case address -> {name, abi, entries}, or null
-const asked = new Map(); // lower-case address -> when it was unknown
+const asked = new Map(); // lower-case address -> time of the last request that did not find it
 let isServed = true; // the node has the method
 
 /** The contract of the node's files at an address; null for none, undefined if not read yet. */
 export const contractOf = (address) => known.get(address.toLowerCase());
 
-/** Read the contracts at addresses, except those asked less than 5 s ago; whether any was found. */
+/**
+ * Read the contracts at addresses, except those requested less than 5 s ago. Returns whether any
+ * was found.
+ */
 export async function readContracts(addresses) {
   const wanted = [...new Set(addresses.filter(Boolean).map((address) => address.toLowerCase()))]
     .filter((address) => !known.get(address) && !(Date.now() - asked.get(address) < AGAIN));

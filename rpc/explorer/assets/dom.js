@@ -1,4 +1,4 @@
-// Elements from values: what comes from a chain is set as text, never as markup.
+// Creates elements. Values that come from a chain are set as text, never as markup.
 
 /** An element as `tag.class`, with properties or attributes, and children; null is left out. */
 export function el(name, properties = {}, ...children) {
@@ -24,7 +24,7 @@ export function svg(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** Set the text of an element, unless it has this text already: then nothing is drawn again. */
+/** Set the text of an element. Does nothing if it has this text already, to avoid a redraw. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -96,7 +96,10 @@ export function flameGraph(trace) {
   return el("div", {}, graph, counts, details);
 }
 
-/** The index to which a key leads: up to the caller, down to the first call; null for none. */
+/**
+ * The index of the frame that an arrow key selects: up the caller, down the first call. Null if
+ * there is none.
+ */
 function neighbour(nodes, at, key) {
   const order = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: nodes.length - 1 }[key];
   const found = key === "ArrowUp" ? nodes.indexOf(nodes[at]?.parent)

@@ -35,7 +35,7 @@ export function home(main) {
     paused.setAttribute("aria-pressed", on);
     paused.textContent = on ? "Go on" : "Pause";
   });
-  let naming = 0; // how often names were learned
+  let naming = 0; // how many times names became known
   const draw = () => {
     if (paused.getAttribute("aria-pressed") === "true") return;
     drawTiles(tiles);

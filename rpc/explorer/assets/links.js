@@ -15,7 +15,7 @@ function mark(address) {
 }
 
 const MOST_SHOWN = 4000; // values of one call, those of its inner calls included
-const CALL_COST = 20; // values that an inner call counts as, because it is decoded too
+const CALL_COST = 20; // number of values as which an inner call counts, because it is decoded too
 const DEEPEST_CALL = 8; // inner calls in each other
 
 /** A link to an address, with its name if it has one. */
@@ -70,7 +70,10 @@ export function valueOf(input, value, budget = wholeBudget()) {
   return el("code", { text: typeof value === "bigint" ? value.toLocaleString("en") : String(value) });
 }
 
-/** Bytes that are the input of a known function, as that; null for others, or without budget. */
+/**
+ * Shows bytes as a call if they are the input of a known function. Null for other bytes, or if the
+ * budget is used up.
+ */
 function callOf(bytes, budget) {
   if (budget.left < CALL_COST || !budget.deep) return null;
   budget.left -= CALL_COST;

@@ -10,8 +10,9 @@ import { call } from "./rpc.js";
 import { isAmount, shortAmount } from "./tokens.js";
 
 const BLOCKS = 25; // of a page
-const TRANSACTIONS = 25; // of a page; whole blocks, so there may be more
-const AT_ONCE = 40; // blocks that are read together
+// least transactions of a page; a page ends with a whole block, so it may have more
+const TRANSACTIONS = 25;
+const AT_ONCE = 40; // blocks requested in one batch
 const MOST_SEARCHED = 1000; // blocks that are searched for a page of transactions
 
 /** A mark for success or failure; empty while the outcome is unknown. */
@@ -46,13 +47,19 @@ async function blocksDown(from, most) {
   return (await Promise.all(numbers.map((n) => call("eth_getBlockByNumber", n, true)))).filter(Boolean);
 }
 
-/** Numbers of two blocks: the first of a page, by its id or the newest; and the newest. */
+/**
+ * Returns the number of a page's first block (`id`, or else the newest block), and of the newest
+ * block.
+ */
 async function start(id) {
   const head = num(await call("eth_blockNumber"));
   return [/^\d{1,15}$/.test(id) ? Math.min(Number(id), head) : head, head];
 }
 
-/** Links to the pages before and after; null without any. `tag`: of the element around them. */
+/**
+ * Links to the previous and the next page; null if there are none. `tag`: tag of the element around
+ * the links.
+ */
 function pager(tag, name, { newer, older, back = "← Newer" }) {
   if (newer === null && older === null) return null;
   return el(`${tag}.buttons`, { "aria-label": tag === "nav" && "Pages of this list" },

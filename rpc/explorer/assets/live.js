@@ -10,7 +10,8 @@ const PULL = 200; // least milliseconds between polls of the chain
 const POOL = 1000;
 const GAPS = 12; // between slices, from which their interval is estimated
 const FAR = 0.3; // share by which the median gap may differ from the interval that is known
-const FAR_FROM_BLOCK = 0.05; // the same for the block time divided by the number of slices
+// share by which the median gap may differ from the block time divided by the number of slices
+const FAR_FROM_BLOCK = 0.05;
 const OUTCOMES = 5000; // transactions whose outcome is remembered
 const IS_LOCAL = /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname);
 
@@ -132,7 +133,9 @@ async function readBlocks() {
   const newest = num(head.number);
   const known = new Map(live.blocks.map((block) => [num(block.number), block]));
   const joined = known.get(newest - 1)?.hash === head.parentHash || known.get(newest)?.hash === head.hash;
-  if (!joined) known.clear(); // a gap, a start, or another branch
+  // the new head does not extend the known blocks: after a gap, at the start, or on a different
+  // branch
+  if (!joined) known.clear();
   known.set(newest, head);
   const wanted = [];
   for (let n = newest; n >= 0 && n > newest - BLOCKS; n--) if (!known.has(n)) wanted.push(n);
@@ -169,12 +172,15 @@ function sliceCame(block) {
   const opened = block.number !== live.pending?.number || block.parentHash !== live.pending.parentHash;
   const before = opened ? null : live.pending;
   if (opened) {
-    if (live.slices[0]?.opened) live.usual = live.slices.length - 1; // all of them were seen
+    // the page has seen all slices of the block
+    if (live.slices[0]?.opened) live.usual = live.slices.length - 1;
     live.slices = [];
   }
   live.pending = block;
   if (!opened) arrivals = [...arrivals, now].slice(-GAPS - 1);
-  const late = opened ? null : lateBy(now); // a block opens together with the last slice before it
+  // the first slice of a block comes together with the last slice of the block before, so it has no
+  // lateness
+  const late = opened ? null : lateBy(now);
   if (late !== null) live.lateness = [...live.lateness, late].slice(-SAMPLES);
   const slice = {
     late,

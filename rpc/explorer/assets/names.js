@@ -96,7 +96,8 @@ const topics = new Map();
 export const accountNames = new Map(); // address -> name, of the node's own accounts
 export const impersonated = new Set(); // addresses for which the node signs without a key
 
-export const learned = new EventTarget(); // "names" after functions, events or contracts got names
+// sends the event "names" when functions, events or contracts get names
+export const learned = new EventTarget();
 
 /** Register the functions, events and errors of an ABI. */
 export function learn(entries) {
@@ -113,7 +114,7 @@ function stored() {
   try {
     return JSON.parse(localStorage.getItem(STORE)) ?? {};
   } catch {
-    return {}; // storage is switched off, or the text is not ours
+    return {}; // the browser's storage is switched off, or another program wrote the text
   }
 }
 

@@ -4,7 +4,7 @@ import { el, say, svg } from "./dom.js";
 
 const WIDTH = 600;
 const HEIGHT = 96;
-const LEAST = 10; // milliseconds of the whole height, at least
+const LEAST = 10; // least milliseconds that the height of the plot stands for
 const STEPS = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
 const text = (milliseconds) => `${milliseconds.toFixed(milliseconds < 10 ? 1 : 0)} ms`;

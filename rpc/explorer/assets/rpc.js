@@ -1,4 +1,5 @@
-// JSON-RPC: calls by POST, those made together in one batch; subscriptions over a WebSocket.
+// JSON-RPC: calls by POST, in one batch if made in the same event-loop turn; subscriptions over a
+// WebSocket.
 
 const BATCH = 40; // calls of one POST
 const FIRST_WAIT = 500; // milliseconds until the socket is opened again
@@ -145,7 +146,8 @@ export function subscribe(topics, options, changed) {
   const end = () => {
     ended = true;
     removeEventListener("pagehide", end);
-    if (socket.readyState === WebSocket.OPEN) socket.close(); // an earlier close is a console error
+    // closing a socket that is still connecting logs an error in the console
+    if (socket.readyState === WebSocket.OPEN) socket.close();
   };
   addEventListener("pagehide", end);
   return end;

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { allNames } from "./names.js";
 import { call, tryCall } from "./rpc.js";
 
-const NAMES = 100; // that are suggested
+const NAMES = 100; // most names that are suggested
 
 /** The route, after `#`, to which a text leads. Throws an Error if nothing fits. */
 export async function find(text) {

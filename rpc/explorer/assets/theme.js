@@ -1,4 +1,5 @@
-// Dark or light as chosen before, set before the first paint; without a choice the system decides.
+// Sets the stored choice of dark or light before the first paint. Without a choice, the system
+// decides.
 {
   const KEY = "fastevm-theme";
   const root = document.documentElement;
@@ -6,7 +7,7 @@
     try {
       return localStorage.getItem(KEY);
     } catch {
-      return null; // storage is switched off
+      return null; // the browser's storage is switched off
     }
   };
   const dark = () => {
@@ -26,7 +27,7 @@
       try {
         localStorage.setItem(KEY, root.dataset.theme);
       } catch {
-        // chosen for this page only
+        // the choice cannot be stored, so it applies only to this page
       }
       show();
     });

@@ -41,7 +41,10 @@ export async function transaction(main, hash) {
   return state.stage === "block" ? () => {} : untilChanged(main, hash, state);
 }
 
-/** `stage`: whether it is in the pool, a slice or a block. `failed`: null if that is not known. */
+/**
+ * `stage`: pool, slice or block. `failed`: whether the transaction failed; null if that is not
+ * known.
+ */
 function stateOf(found, receipt, block) {
   const sealed = block && big(found.blockHash ?? 0) && block.hash === found.blockHash;
   const stage = !found.blockNumber ? "pool" : sealed ? "block" : "slice";

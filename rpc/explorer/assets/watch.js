@@ -32,7 +32,7 @@ function stored() {
   try {
     return JSON.parse(localStorage.getItem(STORE)) ?? {};
   } catch {
-    return {}; // storage is switched off, or the text is not ours
+    return {}; // the browser's storage is switched off, or another program wrote the text
   }
 }
 
