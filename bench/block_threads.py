@@ -1,4 +1,4 @@
-"""Times real blocks on one thread and on several, and independent work on as many threads.
+"""Times real blocks on one thread and on several, and hashing on as many threads for comparison.
 
     python -m fastevm.bench.block_threads [DIR] [--threads N] [--rounds N] [--above N]
 

@@ -51,7 +51,7 @@ PUBLISHED_MS: Final = {
     13217637: 8.2, 13287210: 4.2, 14396881: 4.9, 15274915: 6.0, 15537393: 2.25, 15537394: 2.7,
     15538827: 9.3, 16146267: 8.1, 17034869: 3.7, 17666333: 14.4, 18085863: 7.8, 19426586: 8.0,
 }  # fmt: skip
-"""Block -> milliseconds measured by pevm's authors on their machine."""
+"""Block -> milliseconds that pevm's authors measured on their machine."""
 
 
 ALIKE: Final = 0.95
@@ -65,8 +65,8 @@ class Timed:
     """A block with the medians of its rounds in seconds.
 
     ``revm``: the median of the block's messages on pyrevm, or None if pyrevm was not requested or
-    too many messages end differently. ``unknown`` and ``imports``: wall seconds of each round on
-    several threads, with unknown senders, and of whole imports.
+    too many messages end differently. ``unknown``: wall seconds of each round on several threads
+    with unknown senders. ``imports``: wall seconds of each whole import on several threads.
     """
 
     number: int
@@ -90,7 +90,7 @@ class Timed:
 
 
 class WrongGas(Exception):
-    """A block used another amount of gas than its header says."""
+    """A block used a different amount of gas than its header states."""
 
 
 class Prepared:
@@ -110,7 +110,7 @@ class Prepared:
         self.succeeded: list[bool] = []
 
     def on_revm(self, revm: Revm, fields: Mapping[str, Any]) -> None:
-        """Sends the block and its outcome to pyrevm.
+        """Sends the block to pyrevm, and records which of its messages must succeed.
 
         Does nothing if pyrevm cannot execute the block.
         """
@@ -122,7 +122,7 @@ class Prepared:
     def round_on_revm(self, revm: Revm) -> None:
         """Times one execution on pyrevm.
 
-        Records nothing unless the transactions end as on the chain.
+        Records nothing if too few messages end as on the chain (see ``ALIKE``).
         """
         if self.succeeded:
             seconds, alike = revm.run(self.real.block.header.number, self.succeeded)
@@ -222,7 +222,7 @@ def on_threads(found: list[Timed], gas: float) -> Iterator[str]:
 
 
 def beside(timed: Timed) -> str:
-    """Returns revm's milliseconds for the block, and revm's time divided by ours."""
+    """Returns revm's milliseconds for the block, and revm's time divided by fastevm's."""
     if timed.revm is None:
         return ""
     return f"   revm {timed.revm * 1e3:>6.2f} ms {timed.revm / timed.execution:>5.2f} times"

@@ -24,16 +24,17 @@ from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient
 from fastevm.rpc_client.messages import RpcRefusal
 
 CHAIN_ID = 31_337
-SIMULATION_SECONDS = 60.0  # limit per request
+SIMULATION_SECONDS = 60.0  # seconds, timeout of a request
 DRAIN_SECONDS = 3.0
 SENDERS = 10
 SPINNER = "0x" + "00" * 19 + "cc"
 # Decrements the calldata word to zero, hashing 64 bytes of memory in each round.
 SPIN = "0x5f355b60405f205f526001900380600257" + "00"
 ROUNDS = 20_000
-TRIVIAL_EVERY = 0.01  # seconds
+TRIVIAL_EVERY = 0.01  # seconds between two trivial requests
 
-# Aim, group and figure of the report, limit in milliseconds (number of slices for `missed`).
+# Name of the aim, group and figure of the report, and limit in milliseconds (for `missed`, the
+# number of slices).
 AIMS = (
     ("slices missed", "missed", None, 0.0),
     ("lateness of slices, p99", "lateness_ms", "p99", 10.0),
@@ -45,7 +46,7 @@ AIMS = (
 
 @dataclass(slots=True)
 class Watch:
-    """Records what the node's clients observe. All times are seconds of one clock."""
+    """Records what the node's clients observe. All times are seconds of the same clock."""
 
     sent: dict[str, float] = field(default_factory=dict)
     visible: list[float] = field(default_factory=list)

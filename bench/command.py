@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def name_of(file: Path) -> str:
-    """Returns the file name without suffixes, as a name for the figures of a file of cases."""
+    """Returns the file name without suffixes, as a name for the figures of a case file."""
     return file.name.partition(".")[0] or "cases"
 
 

@@ -51,7 +51,10 @@ class Load:
         self._numbers = itertools.count()
 
     def run(self, follower: NodeProcess | ServerThread, seconds: float) -> None:
-        """Puts transactions on the upstream for a while. Some are forwarded by the follower."""
+        """Sends transactions for ``seconds`` and mines a block every second.
+
+        The follower forwards some of the transactions, and the others go to the upstream directly.
+        """
         until = time.monotonic() + seconds
         head = self.upstream.ask("eth_getBlockByNumber", "latest", False)
         times = itertools.count(int(head["timestamp"], 16) + 1)  # anvil may reuse a timestamp
@@ -82,7 +85,7 @@ class Load:
 
 
 class Simulations:
-    """Sends transactions to the upstream for ``seconds``. The follower forwards some of them."""
+    """Simulates bundles on the follower's pending block, in a thread, inside a ``with`` block."""
 
     def __init__(self, follower: NodeProcess) -> None:
         self.follower = follower

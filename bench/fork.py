@@ -35,7 +35,7 @@ QUICK_BUNDLES: Final = 50
 QUICK_BLOCKS: Final = 20
 WARM_RUNS: Final = 5
 MANY_WARM_RUNS: Final = 50
-SHORT: Final = 0.2  # seconds cold; shorter questions are repeated more often
+SHORT: Final = 0.2  # seconds; a request with a shorter cold run has more warm runs
 SIDES: Final = ("fastevm", "anvil", "pyrevm")
 BLOCK: Final = "block of 200"
 OPENING: Final = "open"
@@ -74,7 +74,7 @@ Found = dict[tuple[int, str, str, str], Figures]  # latency, question, temperatu
 
 
 class Comparison:
-    """All sides behind one proxy."""
+    """Runs the requests on all compared forks, which share one proxy."""
 
     def __init__(
         self, upstream: Upstream, sides: Sequence[Side], progress: Callable[[str], None]
@@ -109,7 +109,7 @@ class Comparison:
         side.close()
 
     def again(self, latency: int, side: Side) -> None:
-        """Executes the busy block on a new fork of its parent."""
+        """Executes the block of 200 transactions on a new fork of its parent."""
         self.proxy.count_anew()
         took, succeeded = side.replay(self.proxy.url, self.busy)
         self.note(latency, BLOCK, "cold", side.name, took)
@@ -192,7 +192,8 @@ def measure(
         try:
             for latency in latencies:
                 for number in range(rounds):
-                    slow = number > 0 and latency > 0  # the round trips alone take minutes
+                    # with latency, a round of the peers takes minutes
+                    slow = number > 0 and latency > 0
                     comparison.one_round(latency, comparison.sides[: 1 if slow else None], asked)
                     if Fastevm.name in names:
                         comparison.from_disk(latency, asked)
@@ -214,7 +215,7 @@ def document(found: Found, upstream: str) -> dict[str, Any]:
 
 
 def ratios(found: Found) -> list[dict[str, Any]]:
-    """Returns each peer's time, and the time without a fork, divided by ours."""
+    """Returns each peer's time, and the time without a fork, divided by fastevm's."""
     rows = []
     for (latency, question, temperature, side), figures in found.items():
         ours = found.get((latency, question, temperature, "fastevm"))

@@ -27,9 +27,9 @@ BASELINE = Path(__file__).parent / "baseline.json"
 TOLERANCE = 1.05
 # (program, reference) -> largest allowed ratio of their instruction counts.
 RATIOS = {("slots of a fork", "slots"): 1.10}
-WARM_UPS = 2  # calls before the counted call
+WARM_UPS = 2  # calls of each program before the counted call
 PROCESSES = 3
-SECONDS = 300  # per process
+SECONDS = 300  # seconds, timeout of each process
 
 # The C function of EVM.call, in which counting starts. Cython puts package names before the class
 # and a number after it.
@@ -127,7 +127,7 @@ def compare(baseline: dict[str, int], found: dict[str, int]) -> list[str]:
 
 
 def dearer(found: dict[str, int]) -> list[str]:
-    """Returns programs whose count is too large relative to another program."""
+    """Returns the programs that need too many instructions compared with a reference program."""
     return [
         f"{name}: {found[name] / found[other]:.2f} times the instructions of {other}"
         for (name, other), most in RATIOS.items()

@@ -41,7 +41,7 @@ from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction
 
 FORK: Final = "amsterdam"
-# factor on the original gas limit: state gas, and later prices of Berlin and others
+# factor on the original gas limits, because of state gas and the prices of Berlin and later forks
 MORE_GAS: Final = 8
 GAS_LIMIT: Final = 1_000_000_000
 RICH: Final = 10**21  # wei, to each sender for each transaction

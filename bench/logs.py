@@ -32,7 +32,7 @@ MANY: Final = 16  # connections
 
 TRANSACTIONS: Final = 200
 LOGS_OF_TRANSACTION: Final = 20
-BLOCKS_OF_TRANSACTION: Final = 10  # the first one has the transaction, the others are empty
+BLOCKS_OF_TRANSACTION: Final = 10  # only the first of so many blocks has a transaction
 TOPICS: Final = 20  # used in rotation: each is the topic of 200 logs
 RATIO: Final = 0.2  # aim: at most this share of anvil's CPU time
 ROUNDS: Final = 5
@@ -114,7 +114,7 @@ Found = dict[str, dict[str, dict[str, float]]]  # question and connections -> no
 
 
 def compare(sides: list[Side], rounds: int, seconds: float) -> Found:
-    """Sends all queries to all sides, alternately."""
+    """Sends all queries to the nodes alternately."""
     samples: dict[str, dict[str, list[Sample]]] = {}
     for side in sides:
         for question in side.questions():

@@ -61,9 +61,9 @@ class Timing:
 
 
 def chosen_files(files: int, seed: int) -> dict[str, set[str]]:
-    """Returns archive -> paths.
+    """Returns the chosen paths by archive.
 
-    All archives give equally many, from their directories in rotation.
+    Takes equally many paths from every archive, from the archive's directories in rotation.
     """
     manifest = json.loads((SHARED / "fixtures" / "manifest.json").read_text())
     strata: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))

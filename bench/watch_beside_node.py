@@ -48,11 +48,11 @@ from fastevm.simulate import Watch, simulate_many
 
 INTERVAL_MS: Final = 200
 BLOCK_MS: Final = 2_000
-STATES: Final = 4  # kept states; few, so that memory is mostly that of the watch
+STATES: Final = 4  # number of kept states; few, so that most of the memory belongs to the watch
 GAS_LIMIT: Final = 2_000_000_000
 RANGE: Final = 1_000  # accounts whose slots one transaction writes
 STORE_GAS: Final = 30_000  # per account, including creation of a slot
-TRANSFERS: Final = 20  # other transactions in each slice
+TRANSFERS: Final = 20  # ether transfers in each slice, in addition
 PARTS: Final = 8  # alternately with and without the watch
 LATENESS_LIMIT: Final = 10  # milliseconds, p99 of the slices' lateness
 CATCH_UP_S: Final = 0.01  # seconds between two checks whether the watch has caught up
@@ -90,7 +90,8 @@ class Follower:
         self.ran: list[int] = []
         self._changed = threading.Condition()
         self._newest: PendingBlock | None = None
-        self._due: deque[float] = deque()  # arrival times of slices whose answers are not all fresh
+        # arrival times of slices that some answers do not include yet
+        self._due: deque[float] = deque()
         self._ends = False
         self._thread = threading.Thread(target=self._run, daemon=True)
 

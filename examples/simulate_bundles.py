@@ -1,4 +1,4 @@
-"""Simulates many bundles on one state and picks the most profitable, as a trader does.
+"""Simulates many bundles on one state and picks the most profitable bundle, as a trader does.
 
 Run it with ``python examples/simulate_bundles.py``.
 """

@@ -101,7 +101,7 @@ class InvalidBlock(FastevmError):
 
 
 class UnknownBlockError(FastevmError, KeyError):
-    """The chain does not have this block: it was never received, or its branch was dropped."""
+    """The chain does not have this block: it was never received, or its branch was removed."""
 
     def __str__(self) -> str:
         return str(self.args[0])

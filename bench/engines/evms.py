@@ -188,7 +188,7 @@ class PeerKind:
     slow: bool  # runs the shorter form of a case; the time is scaled by gas
 
     def python(self) -> Path | None:
-        """Returns the peer's Python: FASTEVM_PEER_<NAME>, or that of the folder .venv-<name>."""
+        """Returns the peer's Python: FASTEVM_PEER_<NAME>, or the one in the folder .venv-<name>."""
         chosen = os.environ.get("FASTEVM_PEER_" + self.name.upper().replace("-", "_"))
         inside = Path(f".venv-{self.name}") / "bin" / "python"
         path = Path(chosen) if chosen else found_first(inside, ROOT / inside)

@@ -1,8 +1,9 @@
 """Times work on one thread and on several, relative to hashing at the same time.
 
-On a shared machine a processor may be taken away for a moment, and two processors may be one core.
-So independent data is hashed before and after each pair of runs, on one thread and on all. A pair
-counts only if hashing gained nearly as much as there are threads. The results are medians.
+On a shared machine, another process may use a processor for a moment, and two processors may share
+one core. So independent data is hashed before and after each pair of runs, on one thread and on
+all. A pair counts only if hashing gained nearly as much as there are threads. The results are
+medians.
 
 Waking a thread takes a fixed time, which matters more for short work. So the hashing takes as long
 as the work on one thread.
@@ -26,7 +27,12 @@ MOST_GAIN: Final = 1.1  # a higher gain means that the run on one thread was int
 
 
 class Times(NamedTuple):
-    """Wall seconds; ratios of wall time, CPU time and hashing; our gain divided by hashing's."""
+    """The times of one run on one thread and one run on several threads.
+
+    ``alone`` and ``shared``: wall seconds on one thread and on several. ``gain``: ``alone`` divided
+    by ``shared``. ``processor``: CPU time on several threads divided by CPU time on one.
+    ``hashing``: the gain of hashing. ``share``: ``gain`` divided by ``hashing``.
+    """
 
     alone: float
     shared: float
@@ -37,7 +43,10 @@ class Times(NamedTuple):
 
 
 class Medians(NamedTuple):
-    """Medians of the valid pairs with their number, or medians of all pairs."""
+    """Medians of the valid pairs of runs, or of all pairs if none is valid.
+
+    ``pairs``: the number of valid pairs.
+    """
 
     times: Times
     pairs: int

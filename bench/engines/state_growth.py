@@ -115,7 +115,7 @@ def measure_size(slots: int) -> dict[str, float]:
 
 
 def measure(large: bool = False) -> list[dict[str, float]]:
-    """Yields one row of figures for each size of the state.
+    """Returns one row of figures for each size of the state.
 
     Each size runs in its own process, because a heap in which a million leaves were freed is
     slower.

@@ -21,7 +21,7 @@ def spin(call: Callable[[], object], runs: int) -> None:
 
 
 def measure() -> list[dict[str, float]]:
-    """Returns threads -> throughput relative to one thread."""
+    """Returns a row for each number of threads: runs per second, and speed-up over one thread."""
     model = next(program for program in GUARDED if program.name == "arithmetic")
     found: list[dict[str, float]] = []
     for count in range(1, (os.cpu_count() or 1) + 1):

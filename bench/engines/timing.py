@@ -15,9 +15,9 @@ Report = Callable[[str], None]
 @dataclass(frozen=True, slots=True)
 class Effort:
     rounds: int  # measurements of each case on each engine
-    seconds: float  # thread CPU time of one measurement, at least one run
-    slow_rounds: int  # fewer rounds, for engines a hundred times slower
-    slow_limit: float  # a case whose first run takes longer is not repeated
+    seconds: float  # thread CPU time to spend on one measurement, which has at least one run
+    slow_rounds: int  # rounds on engines that are a hundred times slower
+    slow_limit: float  # seconds; on slow engines, a case with a longer first run is not repeated
     slow_gas: float  # cases with more gas are not run on slow engines
 
 
@@ -30,7 +30,7 @@ class Figures:
     """The measurements: seconds of a full case for each round, and what was skipped and why."""
 
     seconds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)  # fastevm gave another outcome
+    failures: list[str] = field(default_factory=list)  # cases in which fastevm gave a wrong outcome
     notes: list[str] = field(default_factory=list)
 
     def median(self, case: str, engine: str) -> float | None:
@@ -100,7 +100,8 @@ class Runner:
     def excused(self, case: Case, engine: Engine, prepared: Prepared) -> bool:
         """Returns whether the peer charges less only because it treats prepared slots as warm.
 
-        Such a peer does less work than the case requires. Its time is kept, to its advantage.
+        Such a peer does less work than the case requires. The time of such a peer is kept, although
+        this favours the peer.
         """
         expected = case.expected(engine.slow)
         outcome = prepared.outcome

@@ -16,7 +16,7 @@ from fastevm.core.execution.types import Block, Header
 from fastevm.core.spec.schedule import schedule_for
 
 TRANSFERS = 1000
-CASE = "erc20/transfer"  # its calldata is one such transfer
+CASE = "erc20/transfer"  # the calldata of this case is a transfer
 FORK = "cancun"
 CHAIN_ID = 1
 DEPOSIT_CONTRACT = bytes(20)

@@ -27,10 +27,11 @@ from fastevm.node.node import PRELOAD_SECONDS
 ANVIL_VERSION: Final = "1.7.1"
 ANVIL_PACKAGE: Final = f"@foundry-rs/anvil@{ANVIL_VERSION}"
 INSTALL_SECONDS: Final = 120.0
-OWN_WORK_SECONDS: Final = PRELOAD_SECONDS + 0.5  # until a node starts to preload
+# from the start of a node until it preloads the KZG setup
+OWN_WORK_SECONDS: Final = PRELOAD_SECONDS + 0.5
 SETTLE_SECONDS: Final = 20.0
-SETTLED_SECONDS: Final = 0.4  # time for which a node must be idle
-IDLE_SHARE: Final = 0.1  # of a core; a node below this is idle
+SETTLED_SECONDS: Final = 0.4  # seconds for which a node must be idle
+IDLE_SHARE: Final = 0.1  # share of a core; a node that uses less is idle
 GAS_LIMIT: Final = 1_000_000_000  # per block on both nodes, so that gas is never scarce
 BLOCK_TIME: Final = 2  # seconds, on both nodes with interval mining
 CHAIN_ID: Final = 31_337

@@ -19,13 +19,14 @@ from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import RpcRefusal
 
 TOKEN_CASE: Final = "erc20/balanceOf"
-FUNDS: Final = 10**24  # of the token, for each account
+FUNDS: Final = 10**24  # token units for each account
 TRANSFERS: Final = 20  # in the block that read requests ask for
 WAIT_SECONDS: Final = 10.0
 LOOK_EVERY: Final = 0.02
 ANSWER: Final = assemble("42 0 MSTORE 32 0 RETURN")
 
-# Emits as many logs as the first calldata word says. Each has one topic and its number as data.
+# Emits as many logs as the first calldata word says. Each log has one topic, and its number as
+# data.
 EMITTER: Final = assemble(
     """
     0 CALLDATALOAD

@@ -26,17 +26,17 @@ from fastevm.bench.report.figures import aim
 from fastevm.rpc_client.messages import request_body
 
 OTHER_HOST: Final = "127.0.0.2"  # the address of the client that is measured
-CONNECTIONS: Final = 1_000  # of the greedy clients
+CONNECTIONS: Final = 1_000  # connections of the greedy clients
 BUNDLES: Final = 2  # connections with eth_callMany
 BUNDLED_CALLS: Final = 500
 GAS: Final = hex(50_000_000)
-ASK_EVERY: Final = 0.05  # seconds between two questions of a kind
+ASK_EVERY: Final = 0.05  # seconds between two requests of a kind
 SETTLE_SECONDS: Final = 3.0  # time until all connections are open and busy
 PIECE: Final = 1 << 18  # bytes per read
 RETRY_SECONDS: Final = 0.05  # after a connection or a request was refused
 DIGITS: Final = 1  # decimals of milliseconds in the report
 
-# Name, group and figure of the report, limit in milliseconds.
+# Name of the aim, group and figure of the report, limit in milliseconds.
 AIMS: Final = (
     ("eth_blockNumber of another client, p99", "eth_blockNumber", "p99", 20.0),
     ("eth_call of another client, p99", "eth_call", "p99", 100.0),

@@ -2,7 +2,8 @@
 
 The load: all calls of the benchmark in rotation, hostile requests, a steady stream of transactions,
 and connections, subscriptions and filters that come and go. A node keeps the newest blocks and
-states in memory and older ones in files, so its memory grows until that number is reached.
+states in memory and older ones in files, so its memory grows until the newest blocks and states are
+complete.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ TARGET: Final = b"\xf1" * 20
 PASSING: Final = 16  # connections opened and closed per cycle
 SUBSCRIBERS: Final = 4
 LISTEN_SECONDS: Final = 0.5
-EXPIRING: Final = 8  # one of this many filters is left to expire
+EXPIRING: Final = 8  # of this many filters, one is left to expire
 KINDS: Final = ("newHeads", "logs", "newPendingTransactions")
-# Below this number memory grows as expected, until states keep 51,000 transfers, filters 65,536 and
-# the newest blocks 19,000.
+# Transactions after which memory must stay flat. Until then memory grows as expected: the kept
+# states fill up with 51,000 transfers, the filters with 65,536 and the newest blocks with 19,000.
 WARM_TRANSACTIONS: Final = 70_000
-# Allowed growth per transaction, which includes noise.
+# Growth that counts as flat: bytes per transaction, and at least NOISE_BYTES in all.
 FLAT_BYTES: Final = 16
 NOISE_BYTES: Final = 8 * MEGABYTE
 LEAST_MOMENTS: Final = 4  # samples per quarter

@@ -28,7 +28,7 @@ from fastevm.rpc_client.messages import request_body
 
 CONNECTIONS: Final = 16
 DIGITS: Final = 2  # decimals of milliseconds in the report
-ASK_EVERY: Final = 0.01  # seconds between two questions of a client
+ASK_EVERY: Final = 0.01  # seconds between two requests of a client
 FIRST_ANSWERS_SECONDS: Final = 60.0  # limit until each request of the load has one response
 LOG_CALLS: Final = 40  # transactions with LOGS logs each
 LOGS: Final = 500
@@ -39,7 +39,7 @@ SIMULATED_GAS: Final = hex(5_000_000)
 PIECE: Final = 1 << 20  # bytes per read
 MEGABYTE: Final = 1 << 20
 
-# Name, group and figure of the report, limit in milliseconds.
+# Name of the aim, group and figure of the report, limit in milliseconds.
 AIMS: Final = (
     ("eth_blockNumber, p99", "eth_blockNumber", "p99", 10.0),
     ("eth_call, p99", "eth_call", "p99", 50.0),

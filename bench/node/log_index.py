@@ -83,7 +83,7 @@ class Hashed:
 
 
 class Filled:
-    """A chain of the blocks with token transfers."""
+    """A chain in memory for `LogIndex`. Its blocks contain token transfers."""
 
     def __init__(self, count: int) -> None:
         patterns = [pattern(number) for number in range(PATTERNS)]

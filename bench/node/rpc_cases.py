@@ -16,7 +16,7 @@ from fastevm.rpc_client.messages import request_body
 
 MANY: Final = 16  # connections
 BATCH: Final = 100  # calls in one request
-TURN_SECONDS: Final = 0.05  # per case under full load
+TURN_SECONDS: Final = 0.05  # seconds per case under full load
 VARIANTS: Final = 32  # different requests per case, used in rotation
 
 
@@ -168,7 +168,7 @@ def modes_of(case: Case) -> tuple[Mode, ...]:
 
 
 def turns(side: Side) -> Iterator[Sample]:
-    """Runs every case in every mode for a short time."""
+    """Runs every case in every mode for a short time, and yields each result."""
     for case in CASES:
         for mode in modes_of(case):
             yield side.run(case, mode, TURN_SECONDS)

@@ -172,7 +172,7 @@ def measure(progress: Callable[[str], None], quick: bool = False) -> Found:
 
 
 def aims(found: Found) -> list[dict[str, object]]:
-    """Returns the aims by CPU time: accepts as many as anvil, and includes three times as many."""
+    """Returns the aims for CPU time: at most anvil's to accept, at most a third to include."""
     rows = []
     for mode, by_node in found.items():
         if "anvil" not in by_node:

@@ -49,8 +49,8 @@ class Compiled:
 
     name: str
     toolchain: str  # the command of the toolchain
-    command: str = ""  # of a Go module
-    folder: str = ""  # of our sources, beside this file
+    command: str = ""  # package path of a published Go command
+    folder: str = ""  # folder of our sources, beside this file
 
     @property
     def sources(self) -> Path:

@@ -32,7 +32,7 @@ class Program:
     """A prepared case.
 
     pyrevm's gas includes intrinsic gas and subtracts refunds; both are undone. Slots set by
-    insert_account_storage are warm from the start; ``outcome`` says so.
+    insert_account_storage are warm from the start, which ``outcome`` reports.
     """
 
     def __init__(self, env: "dict[str, Any]", case: "dict[str, Any]", slow: bool) -> None:

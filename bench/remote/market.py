@@ -28,7 +28,7 @@ ACTIVE: Final = 20  # holders that have every token
 POOLS: Final = 5
 FUNDS: Final = 10**24
 ETHER: Final = 10**18
-GAS_LIMIT: Final = 1_000_000_000  # per block
+GAS_LIMIT: Final = 1_000_000_000  # gas limit of a block
 GENESIS_TIME: Final = 1_750_000_000
 SWAP_AMOUNT: Final = 10**18
 SWAPS_EACH: Final = 10  # one in ten transactions of the busy block is a swap
@@ -99,7 +99,7 @@ ROUTER: Final = assemble(
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A key that no other code uses."""
+    """A token holder, with a key that no other code uses."""
 
     key: bytes
     address: bytes
@@ -269,7 +269,10 @@ def call_object(to: bytes, data: bytes, holder: int = 0, gas: int = READ_GAS) ->
 
 
 def busy_block(count: int) -> list[Transaction]:
-    """Returns signed transactions, one per holder: token transfers, and every tenth a swap."""
+    """Returns the signed transactions of the busy block, one per holder.
+
+    They are token transfers, and every tenth is a swap.
+    """
     found = []
     for number, holder in enumerate(holders()[:count]):
         if number % SWAPS_EACH == 0:

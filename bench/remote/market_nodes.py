@@ -19,10 +19,10 @@ from fastevm.bench.remote import market
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import Call, RpcRefusal
 
-EMPTY_BLOCKS: Final = 4_000  # before the busy block
+EMPTY_BLOCKS: Final = 4_000  # empty blocks before the busy block
 MINED_AT_ONCE: Final = 500
 BUSY_TRANSACTIONS: Final = 200
-LAST_BLOCKS: Final = 3  # after the busy block
+LAST_BLOCKS: Final = 3  # empty blocks after the busy block
 ANVIL_OPTIONS: Final = ("--silent", "--no-mining", "--order", "fifo", "--hardfork", "prague")
 MAX_BATCH: Final = 100
 ANSWER_SECONDS: Final = 300.0  # seconds; anvil copies its state for each of 500 blocks
@@ -30,7 +30,7 @@ ANSWER_SECONDS: Final = 300.0  # seconds; anvil copies its state for each of 500
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """The busy block: its number, and its transaction hashes in order."""
+    """The busy block, which the compared forks replay: its number and its transaction hashes."""
 
     number: int
     transactions: tuple[str, ...]

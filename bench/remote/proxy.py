@@ -106,7 +106,7 @@ class Proxy:
     ) -> None:
         self.target, self.latency, self.key = target, latency, key
         self.traffic = Traffic()
-        self.headers: list[dict[str, str]] = []  # of requests, oldest first
+        self.headers: list[dict[str, str]] = []  # headers of the requests, oldest first
         self._endpoint, self._seen = endpoint or Endpoint(), 0
         self._answered_depth = 0
         self._known: set[int] = set()

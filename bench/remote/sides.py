@@ -27,7 +27,7 @@ Bundles = Sequence[Sequence[Message]]
 
 
 class Side(Protocol):
-    """A fork under measurement. Times are wall seconds."""
+    """One of the compared forks. Times are wall seconds."""
 
     name: str
 
@@ -154,7 +154,7 @@ class Pyrevm:
         return seconds + float(found["seconds"]), sum(bool(each) for each in found["outputs"])
 
     def close(self) -> None:
-        """Does nothing, because the next fork uses the same process."""
+        """Does nothing. The process stays for the next fork, and `end` ends it."""
 
     def end(self) -> None:
         """Ends the process."""
@@ -194,9 +194,11 @@ class Fastevm:
 
 
 class Local(Fastevm):
-    """Runs the same machine with the same accounts in memory, for comparison with a warm fork.
+    """Makes the same calls on a machine in memory, for comparison with a warm fork.
 
-    ``transactions``: the transactions of the busy block, which the state already includes.
+    The machine has the accounts of the upstream's genesis. ``transactions``: the number of
+    transactions in the busy block. `open` executes these transactions, because the forks start
+    after the busy block.
     """
 
     name = "local"
@@ -214,7 +216,7 @@ class Local(Fastevm):
         return time.perf_counter() - started
 
     def replay(self, url: str, busy: Busy) -> tuple[float, int]:
-        """Executes only the transactions, because there is nothing to fetch."""
+        """Executes the transactions of the busy block on the genesis state, without fetching."""
         self._begin()
         assert self.machine is not None
         started = time.perf_counter()

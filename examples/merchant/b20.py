@@ -13,7 +13,7 @@ POLICY_CREATED: Final = "0x" + keccak(text="PolicyCreated(uint64,address,uint8)"
 SENDERS: Final = keccak(text="TRANSFER_SENDER_POLICY")
 BLOCKLIST: Final = 0  # type of a policy
 ALLOW_ALL: Final = 0  # id of a policy
-TRANSFERS: Final = 0  # the feature of a token that is paused
+TRANSFERS: Final = 0  # number of the token's feature that the demonstration pauses
 TOKEN_VERSION: Final = "1"
 
 
@@ -21,7 +21,7 @@ class NativeBank(Bank):
     """Sends the transactions of the administrator of a B20 token."""
 
     token_version = TOKEN_VERSION
-    _policy: int | None = None  # blocks the buyers; created when it is first needed
+    _policy: int | None = None  # id of the policy that blocks the buyers, created on first use
 
     async def open(self) -> str:
         """Creates the token, funds every buyer, and returns the token's address."""

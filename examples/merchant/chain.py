@@ -119,7 +119,8 @@ class Bank:
         self.chain_id = chain_id
         self.contract = artifact("Token")
         self.token = ""
-        self._one_at_a_time = asyncio.Lock()  # account nonces must not collide
+        # transactions are sent one after the other, so that account nonces do not collide
+        self._one_at_a_time = asyncio.Lock()
 
     async def open(self) -> str:
         """Deploys the token, funds every buyer, and returns the token's address."""

@@ -27,9 +27,9 @@ from fastevm.payments.errors import NotRefundable
 
 log: Final = logging.getLogger(__name__)
 
-MOST_OF_ONE: Final = 9  # bags in one order
+MOST_OF_ONE: Final = 9  # maximum bags in one order
 MOST_ORDERS: Final = 500  # per run of the demonstration
-ID_BYTES: Final = 6  # of an order's id, which gives access to the order
+ID_BYTES: Final = 6  # bytes of an order's id, which gives access to the order
 
 
 class Item(NamedTuple):

@@ -31,7 +31,7 @@ ACTIONS: Final[dict[State, tuple[str, ...]]] = {
     State.PAID: ("refund",),
 }
 CANCELLING: Final = ("ask_cancel", "cancel")
-# If only this check fails the order can be captured, but then another order cannot.
+# If only this check fails, the order can be captured, but then another order of the payer cannot.
 ONLY_A_WARNING: Final = "balance_after_others"
 
 

@@ -17,8 +17,9 @@ from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.large_json import decode
 
 URL: Final = "http://127.0.0.1:8545"
-SECONDS: Final = 120.0  # for the trace
-# Largest answer with a trace: about a million steps. It stays in memory, with 100 bytes per step.
+SECONDS: Final = 120.0  # timeout of the request for the trace
+# Size limit of the answer with the trace, which is about a million steps. The trace stays in
+# memory, with 100 bytes per step.
 MAX_TRACE_BYTES: Final = 256 * 1024 * 1024
 CONFIG: Final = {"disableStorage": True, "enableMemory": False}
 HELP: Final = (

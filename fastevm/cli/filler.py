@@ -2,10 +2,10 @@
 
     fill -p fastevm.cli.filler tests/
 
-With ``fill --evm-bin fastevm-evm``, the filler starts a process for each block, and most blocks of
-tests take less time than this start. The plugin needs fastevm in the environment of ``fill``.
-Errors have the text of geth's ``evm t8n``. Like the specification, the plugin does not count
-opcodes.
+With ``fill --evm-bin fastevm-evm``, the filler starts a process for each block, and starting this
+process takes more time than most blocks of tests. The plugin needs fastevm in the environment of
+``fill``. Errors have the text of geth's ``evm t8n``. Like the specification, the plugin does not
+count opcodes.
 """
 
 from pathlib import Path

@@ -103,8 +103,9 @@ class Sources:
         return self._files[path]
 
     def function(self, contract: KnownContract, location: Location) -> str | None:
-        """Returns the name of the function that contains a line: the last function that starts
-        above it.
+        """Returns the name of the function that contains a line.
+
+        This is the last function that starts above the line.
         """
         file, number = location
         key = contract.root / file, number

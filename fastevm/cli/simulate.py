@@ -1,4 +1,7 @@
-"""``fastevm simulate``: runs a payload on a node, a capsule, or a chain in files."""
+"""``fastevm simulate``: runs a payload on a node, a capsule or a chain in files.
+
+A capsule is a file with a payload and all state values that the payload reads.
+"""
 
 import argparse
 import json
@@ -90,7 +93,8 @@ def simulated(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         options = options_for(view, arguments.dialect)
     if arguments.save_capsule is not None:
         arguments.save_capsule.write_bytes(make_capsule(view, payload, options)[0])
-        options = replace(options, zero_state_root=True)  # as stored in the capsule
+        # prints zero state roots, as a run of the capsule does
+        options = replace(options, zero_state_root=True)
     form = ErrorForm(as_text=arguments.dialect == "preconf")
     text = simulate_text(view, Plan.of(payload_from(payload)), options, form)
     return cast(list[dict[str, Any]], json.loads(text))

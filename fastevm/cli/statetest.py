@@ -55,9 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     Each outcome has name, fork, stateRoot, pass (whether the result is as the test expects) and, if
     the entry did not pass, an error. Traces are written to standard error while an entry runs.
-    Without paths, every line of standard input is a path. The list of that path is printed before
-    the next line is read, because fuzzers keep the process running. Returns 0 if all passed, 1 if
-    any failed, 2 if there was nothing to run or a file is invalid.
+    Without paths, every line of standard input is a path. The list for a path is printed before the
+    next line is read, because fuzzers keep the process running. Returns 0 if all passed, 1 if any
+    failed, 2 if there was nothing to run or a file is invalid.
     """
     if arguments.paths:
         return run_paths(arguments.paths, arguments)

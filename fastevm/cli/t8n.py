@@ -60,7 +60,7 @@ class Rules(Struct, frozen=True):
 
 
 class Builder(TracedRunner):
-    """A block with the reward given on the command line."""
+    """Builds the block. The reward comes from the command line."""
 
     reward = 0
     uncles: tuple[Header, ...] = ()
@@ -216,10 +216,10 @@ def _run_all(
 
 
 def _rejection(error: InvalidTransaction, *, as_rlp: bool) -> str:
-    """Returns the reason of a rejection in the words of go-ethereum's tool.
+    """Returns the reason of a rejection with the text of go-ethereum's tool.
 
     That tool refuses contract creations by blob and set-code transactions when it decodes them.
-    Fillers match its text.
+    Fillers compare this text.
     """
     kind = CREATIONS_REFUSED.get(error.code)
     if kind is None:

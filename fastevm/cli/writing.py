@@ -20,7 +20,8 @@ from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
 
 Json = dict[str, Any]
-# The hash of the block is not known; go-ethereum's tool writes this value, and no gas price.
+# Block hash in receipts. The hash of the block is not known, so this is the value that
+# go-ethereum's tool writes. Like that tool, this one writes no gas price.
 BLOCK_HASH = bytes.fromhex("1337").ljust(32, b"\0")
 
 
@@ -57,9 +58,7 @@ class Outputs:
             raise ToolError(IO_FAULT, f"failed creating output basedir: {error}") from None
 
     def put(self, name: str, value: Any) -> None:
-        """Writes a value to the destination that the option with this name selects, unless it is
-        empty.
-        """
+        """Writes a value to the destination that the option ``name`` selects, if not empty."""
         destination = self.options[name]
         if destination in self._streams:
             self._streams[destination][name.removeprefix("output.")] = value

@@ -61,7 +61,7 @@ def cases(name: str, content: Any) -> Iterator[Case]:
 def check_address(test: Mapping[str, Any]) -> Mismatch | None:
     """Checks the key of a seed, its address, and a signature of the empty string.
 
-    Ignores the signature in the file, because the file does not say which digest it signs.
+    Ignores the signature in the file, because the file does not say which digest is signed.
     """
     key, address = keccak256(test["seed"].encode()), address_of(test["addr"])
     if key != bytes_of(test["key"]):

@@ -105,7 +105,7 @@ def run_one(suite: Suite, arguments: argparse.Namespace) -> int:
 
 
 def run_all(arguments: argparse.Namespace) -> int:
-    """Runs files of all kinds, one archive of a folder after the other."""
+    """Runs files of all kinds. Runs the archives of a folder one after the other."""
     total = Tally()
     suite = forked(arguments.forked, EVERY) if arguments.forked else EVERY
     for path in parts(arguments.paths):
@@ -129,7 +129,7 @@ def parts(paths: Sequence[str]) -> Iterator[Path]:
 
 
 def counted(tally: Tally) -> int:
-    """Returns the number of cases, except those that are not counted."""
+    """Returns the number of cases that passed, failed or were skipped."""
     return tally.passed + tally.failed + tally.skipped
 
 

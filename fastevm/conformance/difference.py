@@ -5,7 +5,7 @@ from typing import Any
 
 from fastevm.core.state.layer import Layer
 
-SHOWN = 6  # differences to print; others are only counted
+SHOWN = 6  # differences to print; further differences are only counted
 
 
 def state_difference(expected: Mapping[bytes, Mapping[str, Any]], found: Layer) -> str:

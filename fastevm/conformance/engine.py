@@ -74,7 +74,10 @@ def deliver(chain: Chain, position: int, payload: Mapping[str, Any]) -> Mismatch
 
 
 def block_of(payload: Mapping[str, Any], chain: Chain) -> Block:
-    """Returns the block of a payload. Raises InvalidBlock if its parts contradict each other."""
+    """Returns the block of a payload.
+
+    Raises InvalidBlock if the parts of the payload contradict each other.
+    """
     fields, hashes, beacon_root, requests = (*payload["params"], None, None, None)[:4]
     number, timestamp = number_of(fields["blockNumber"]), number_of(fields["timestamp"])
     rules = chain.config.activations.at(number, timestamp).parameters

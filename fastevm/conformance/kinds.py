@@ -98,7 +98,7 @@ def _cases_of(kinds: tuple[str, ...], name: str, content: Any) -> Iterable[Case]
     if kind == EOF_FORMAT and len(kinds) > 1:
         return [(title, None, set_apart) for title in content]
     if kind is None and len(kinds) == 1:
-        kind = kinds[0]  # the reader of this kind reports the error
+        kind = kinds[0]  # the reader of this kind then reports the error
     if kind is None and content:
         raise ValueError("unknown kind of tests")
     return SUITES[kind][0](name, content) if kind in kinds else ()

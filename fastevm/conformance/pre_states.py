@@ -61,7 +61,10 @@ def layer_of(accounts: Accounts) -> Layer:
 
 
 def anew(layer: Layer) -> Layer:
-    """Returns the state as it was loaded. A remote state forgets the values that it has fetched."""
+    """Returns the state ``layer`` as it was when it was loaded.
+
+    A remote state forgets the values that it has fetched.
+    """
     source = None if layer.remote_state is None else layer.remote_state.source
     if isinstance(source, Recorded) and source.accounts:
         return Layer.remote(source)

@@ -46,7 +46,7 @@ RECORDED: Final = {
 
 
 def recorded_transaction(fields: Mapping[str, Any]) -> Outcome:
-    """Traces a recorded transaction on the accounts of its file, with the rules of its genesis."""
+    """Traces a recorded transaction, with the accounts and the genesis rules of its file."""
     if fields["tracer"] not in TRACER_NAMES:
         return Apart(ABSENT.format(fields["tracer"]))
     try:
@@ -135,18 +135,18 @@ class TracedBlock:
         return trace_block(view, real.block.transactions, request)
 
     def trace(self, kind: str, index: int) -> Outcome:
-        """Compares one trace."""
+        """Compares one trace with the recorded trace."""
         if f"{kind} {index}" in OLDER:
             return Apart("of a tracer that records a slot which ours omits")
         wanted, found = self.fields["extra"][kind][index]["result"], self.traces[kind][index]
-        if kind != "calltrace":  # recorded before the tracer included code hashes
+        if kind != "calltrace":  # these traces were recorded before the tracer included code hashes
             found = without_code_hashes(found)
-        if kind == "difftrace":  # and before it omitted accounts that did not exist
+        if kind == "difftrace":  # and before the tracer omitted accounts that did not exist
             wanted["pre"] = {name: item for name, item in wanted["pre"].items() if item != EMPTY}
         return same(wanted, found)
 
     def receipt(self, index: int) -> Outcome:
-        """Compares one receipt with the recorded one."""
+        """Compares one receipt with the recorded receipt."""
         receipt, wanted = self.receipts[index], self.fields["extra"]["receipts"][index]
         logs = [
             {"address": log["address"], "topics": log["topics"], "data": log["data"]}

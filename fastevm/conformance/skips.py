@@ -24,7 +24,7 @@ DRAFTS: Final = (
     "Prague",
     "of draft EIPs, generated before Prague was final",
 )
-"""Path of a case's source, part of its network's name, and why it is not counted."""
+"""Start of a case's source path, part of its network's name, and why it is not counted."""
 
 
 def is_draft(content: Any) -> bool:

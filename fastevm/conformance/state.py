@@ -72,7 +72,10 @@ class StateTest:
 
     @cached_property
     def pre(self) -> Layer:
-        """The state before the transaction, with its tries, which each entry only updates."""
+        """The state before the transaction.
+
+        Its tries are built, so that each entry only updates them.
+        """
         layer = layer_of(self.accounts)
         if layer.remote_state is None:
             layer.state_root()

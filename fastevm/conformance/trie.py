@@ -51,10 +51,10 @@ def root_of(pairs: Pairs, hashed: bool) -> bytes:
 
 
 def check_neighbours(test: Mapping[str, Any]) -> Mismatch | None:
-    """Compares the neighbours of texts with those in the sorted set of keys.
+    """Checks which key comes before and after each text of the test, and which texts are keys.
 
-    The tries of fastevm have no cursor, so the check uses proofs: a proof must find each key, and
-    must not find the texts between keys.
+    The tries of fastevm have no cursor, so the neighbours come from the sorted list of keys. A
+    lookup must find each key, and must not find the other texts.
     """
     trie, keys = Trie(), sorted(test["in"])
     for key in keys:

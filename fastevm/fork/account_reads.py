@@ -74,7 +74,7 @@ def _try_info(batch: StateBatch, address: bytes) -> None:
 
 
 def _by_hash(batch: StateBatch, method: Capability, address: bytes, code: bytes) -> None:
-    """Reads balance, nonce and code hash. If this fails, reads the account with other calls."""
+    """Reads balance, nonce and code hash. If this fails, reads the account with other methods."""
 
     def take(answer: Any) -> None:
         if isinstance(answer, RpcRefusal):

@@ -28,15 +28,16 @@ NAMES: Final = MappingProxyType(
 )
 """The names of the chains by chain id."""
 CLASSIC_BLOCKS: Final = MappingProxyType({42_161: 22_207_818})
-"""The first block of Nitro by chain id. Earlier blocks ran another machine."""
+"""The first block of Nitro by chain id. Earlier blocks ran Arbitrum Classic's virtual machine."""
 
 VERSION_SLOT: Final = slot((), 0)
 FEATURES_SLOT: Final = slot((b"\x09",), 0)
-CALLDATA_FLOOR: Final = 1  # bit of the features: EIP-7623
+CALLDATA_FLOOR: Final = 1  # bit of the feature flags that enables EIP-7623
 FIRST_WITH_FEATURES: Final = 40
 L1_RING: Final = 256
 HISTORY_CONTRACT: Final = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
-HISTORY_RING: Final = 393_168  # slots of Arbitrum's code of this contract
+# slots in the ring buffer of Arbitrum's version of the history contract
+HISTORY_RING: Final = 393_168
 # Slots that most calls of precompiles read: the root, both prices, L1's block number.
 OPENING_SLOTS: Final = (
     *(slot((), key) for key in range(12)),

@@ -39,7 +39,8 @@ class BlockChoice(Struct, frozen=True):
             return RpcCall("eth_getBlockByHash", ("0x" + self.hash.hex(), False))
         number = None if self.number is None else quantity(self.number)
         named = number or self.tag or "latest"
-        exists = named in TAGS  # a null answer means that the server is still starting
+        # a block with this tag exists, so null means that the server is still starting
+        exists = named in TAGS
         return RpcCall("eth_getBlockByNumber", (named, False), exists=exists)
 
     def __str__(self) -> str:

@@ -18,14 +18,18 @@ from fastevm.rpc_client.messages import RpcRefusal
 # Traced calls per fetch, since a trace contains whole codes. Other values are fetched when needed.
 MAX_TRACED: Final = 16
 MAX_LISTED: Final = 128
-# Members of a call that affect what it reads. Fees and nonces could only make it invalid.
+# Members of a call that affect which values the call reads. Fees and nonces are left out, because
+# they could only make the call invalid.
 MEMBERS: Final = ("from", "to", "gas", "value", "data", "input", "accessList", "authorizationList")
 SELECTOR: Final = 10  # characters of call data that identify a function
 PRESTATE_TRACER: Final = {"tracer": "prestateTracer", "tracerConfig": {"includeEmpty": True}}
 
 
 class CallHints:
-    """The endpoint's predictions of what calls will read. ``named`` has keys without values."""
+    """The endpoint's predictions of what calls will read.
+
+    ``named_accounts`` and ``named_slots`` are keys whose values are still to be fetched.
+    """
 
     def __init__(self, calls: Sequence[Mapping[str, Any]]) -> None:
         self.calls = _distinct(calls)[:MAX_LISTED]
@@ -106,7 +110,8 @@ class CallHints:
             self.named_slots.update(traced.slots)
             self.traced = Found()
             return
-        self.named_accounts.clear()  # a trace contains the values of these keys
+        # the trace contains the values of these keys, so they need no reads
+        self.named_accounts.clear()
         self.named_slots.clear()
         for address, account in traced.accounts.items():
             batch.collector.account(address, account)

@@ -16,13 +16,14 @@ class Capability(StrEnum):
     BLOCK_HASH = "block_hash"  # a block parameter by hash (EIP-1898)
     PRESTATE = "prestate"  # debug_traceCall with the prestateTracer
     ACCESS_LIST = "access_list"  # eth_createAccessList
-    LIST_BY_NUMBER = "list_by_number"  # it accepts only a block number, which suffices
+    # eth_createAccessList accepts a block only by number, which suffices for lists
+    LIST_BY_NUMBER = "list_by_number"
     STORAGE_VALUES = "storage_values"  # eth_getStorageValues
     SIMULATE_READER = "simulate_reader"  # eth_simulateV1 with code overridden by a reader
     CALL_READER = "call_reader"  # eth_call with code overridden by a reader
     ACCOUNT_INFO = "account_info"  # eth_getAccountInfo: balance, nonce, code
     ACCOUNT = "account"  # eth_getAccount: balance, nonce, code hash
-    PROOF = "proof"  # eth_getProof: the same, with a proof
+    PROOF = "proof"  # eth_getProof: balance, nonce and code hash, with a Merkle proof
     PRESTATE_CHECKED = "prestate_checked"  # traced slots were compared with reads
     BLOCK_RECEIPTS = "block_receipts"  # eth_getBlockReceipts
 

@@ -83,7 +83,7 @@ def _proofs(
 
 
 def _kept(known: Found, then: dict[bytes, ProvenAccount], now: dict[bytes, ProvenAccount]) -> Found:
-    """Returns accounts and slots at the new block."""
+    """Returns the accounts at the new block, and the known slots that are still valid there."""
     kept = Found()
     for address, proven in now.items():
         account = known.accounts.get(address)

@@ -36,7 +36,7 @@ ROWS_PER_CHECK: Final = 20_000  # rows written between two checks of the size
 KEPT_SHARE: Final = 0.8  # eviction reduces the file to this share of the limit
 MAX_SLOTS_OF_ACCOUNT: Final = 20_000  # slots returned with a requested account
 MAX_RESPONSE_BYTES: Final = 16 * 1024**2  # size limit of one cached answer
-MAX_TEXT_BYTES: Final = 256 * 1024**2  # the same when it is decompressed
+MAX_TEXT_BYTES: Final = 256 * 1024**2  # size limit of its decompressed text
 QUERY_KEYS: Final = 500
 BYTES_OF_A_ROW: Final = 200  # approximate size of a slot
 
@@ -189,7 +189,7 @@ class DiskCache:
         *,
         given: Collection[bytes] = (),
     ) -> Found:
-        """Returns the cached values of these keys, and all cached slots of the accounts among them.
+        """Returns the cached values of these keys, and all cached slots of ``accounts``.
 
         ``given``: accounts for which only the slots in ``slots`` are returned.
         """
@@ -204,7 +204,8 @@ class DiskCache:
                 f" ({_marks(keys)})",
                 (block.id, *keys),
             ):
-                if not digest or code is not None:  # if a code was lost, it is fetched again
+                # a code that is missing in the cache is fetched again
+                if not digest or code is not None:
                     found.accounts[address] = RemoteAccount(
                         int.from_bytes(balance, "big"), int.from_bytes(nonce, "big"), code or b""
                     )

@@ -52,7 +52,8 @@ READS: Final = ("eth_", "net_", "web3_", "debug_trace", "trace_", "anvil_nodeInf
 BATCH_SIZE = re.compile(r"too (large|many|big)|limit|max|exceed|at most|size|up to", re.I)
 BATCH_NUMBER = re.compile(r"\b(\d{1,5})\b")
 
-_ids = count(1)  # unique across endpoints, so answers cannot be confused
+# unique across endpoints, so that no answer is taken for the answer to another request
+_ids = count(1)
 
 
 class Limited(Exception):
@@ -124,7 +125,7 @@ class Endpoint:
     def failed(self) -> None:
         """Records a failure.
 
-        The endpoint is avoided for a while if the upstream has another one.
+        The endpoint is avoided for a while if the upstream has another URL.
         """
         self._rests_until = monotonic() + RESTING_SECONDS
 
@@ -142,7 +143,7 @@ class Endpoint:
     def count(self, calls: Sequence[RpcCall], sent_at: float, *, limited: bool) -> None:
         """Counts a request sent at ``sent_at``.
 
-        ``limited``: the endpoint refused it due to its rate limit.
+        ``limited``: the endpoint refused the request because of its rate limit.
         """
         update = self.bucket.limited if limited else self.bucket.answered
         update(_price(calls), sent_at)

@@ -81,7 +81,7 @@ class EndpointOptions:
 class _Part(Struct, frozen=True):
     """The calls (by index) that are sent in one body.
 
-    ``depth``: number of round trips before it.
+    ``depth``: number of round trips before this body.
     """
 
     indices: tuple[int, ...]
@@ -382,7 +382,8 @@ class Endpoints:
         """Schedules a retry, on another URL if possible. A call that is not idempotent fails."""
         tried = part.attempt + 1
         if isinstance(error, NotConnected) and not self._connected and tried >= len(self._all):
-            raise ForkError(str(error))  # if it never answered, the address is probably wrong
+            # if no URL has ever answered, the address is probably wrong
+            raise ForkError(str(error))
         without = self._without_optional(part, calls, str(error))
         if without is not None:
             return without

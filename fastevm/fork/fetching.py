@@ -22,7 +22,8 @@ from fastevm.fork.slot_reads import read_slots
 from fastevm.fork.state_batch import BlockFormRefused, StateBatch
 from fastevm.rpc_client.messages import RpcRefusal
 
-MAX_TRIPS: Final = 8  # round trips per fetch; an incomplete one rules out a method of reading
+# maximum round trips per fetch; after an incomplete trip, the method that failed is not used again
+MAX_TRIPS: Final = 8
 # prefix of a delegated account's code, before the address
 DELEGATION: Final = bytes.fromhex("ef0100")
 DELEGATION_BYTES: Final = 23

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fastevm.core.primitives.keccak import keccak256
 
 PREFIX: Final = bytes([0xB2, *bytes(9)])
-VARIANTS: Final = 2  # byte 10 of a token's address
+VARIANTS: Final = 2  # number of token variants; byte 10 of a token's address is its variant
 ACTIVATION_REGISTRY: Final = bytes.fromhex("8453000000000000000000000000000000000001")
 POLICY_REGISTRY: Final = bytes.fromhex("8453000000000000000000000000000000000002")
 FEATURES: Final = ("base.policy_registry", "base.b20_asset", "base.b20_stablecoin")
@@ -21,9 +21,10 @@ SELECTOR: Final = 4
 WORD: Final = 32
 ADDRESS: Final = 20
 ADDRESSES: Final = 3  # most address arguments of a call that are considered
-MAX_CALLS: Final = 64  # per fetch
+MAX_CALLS: Final = 64  # maximum number of calls per fetch for which reads are predicted
 BALANCES, ALLOWANCES = 4, 5  # fields of a token that are mappings
-FIELDS: Final = (3, 8, 9, 10, 11, 12)  # supply, pauses, policies and limits
+# fields of a token that are single values: supply, pauses, policies and limits
+FIELDS: Final = (3, 8, 9, 10, 11, 12)
 
 
 def _root(namespace: str) -> int:

@@ -23,7 +23,7 @@ from fastevm.fork.endpoints import Endpoints
 log = logging.getLogger(__name__)
 
 CLIENTS: Final = ("anvil",)  # client name prefixes in lower case
-# fastevm's client name, which contains anvil's; it has a state for every block
+# fastevm's client name also contains anvil's name, but fastevm has a state for every block
 OURS: Final = "fastevm"
 READER: Final = "0x" + "ee" * 20  # an arbitrary address
 WAIT_SECONDS: Final = 5.0  # seconds to wait for the block that is being mined
@@ -64,7 +64,8 @@ class NewestBlock:
             {"to": READER}, "latest", {READER: {"code": code}}, {"number": quantity(following + 1)},
         )  # fmt: skip
         answer = self._endpoints.ask([RpcCall("eth_call", params, optional=True)])[0]
-        unknown = "0x" + keccak256(str(following).encode()).hex()  # anvil's placeholder
+        # the hash that anvil returns for an unknown block
+        unknown = "0x" + keccak256(str(following).encode()).hex()
         return isinstance(answer, str) and answer != unknown
 
     def _head(self) -> int:

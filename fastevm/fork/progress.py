@@ -11,7 +11,8 @@ from typing import Any, Final
 
 SHOWN_AFTER_SECONDS: Final = 1.0
 
-_terminal = threading.Lock()  # a terminal shows only one bar at a time
+# held while a bar is shown, because a terminal shows only one bar at a time
+_terminal = threading.Lock()
 
 
 def _after_fork() -> None:

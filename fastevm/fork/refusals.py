@@ -1,4 +1,4 @@
-"""Classifies errors of endpoints. Their codes and texts differ between clients."""
+"""Classifies errors of endpoints. The codes and texts of such errors differ between clients."""
 
 from __future__ import annotations
 

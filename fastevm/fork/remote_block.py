@@ -22,7 +22,7 @@ from fastevm.rpc_client.messages import RpcRefusal
 from fastevm.rpc_types.blocks import header_from_json
 from fastevm.rpc_types.transactions import transaction_from_json
 
-# members that are null in a pending block, and their bytes
+# members that are null in a pending block -> their size in bytes
 UNSEALED: Final = {"hash": 32, "nonce": 8, "miner": 20}
 ASKED_AHEAD: Final = 32  # calls passed to the source for prefetching
 

@@ -29,7 +29,8 @@ NEWEST_OP: Final = f.OP_FORKS[-1]
 HOLOCENE_EXTRA_DATA, JOVIAN_EXTRA_DATA = 9, 17  # bytes of extra data
 # Precompile -> the fork that introduced it (names of EIP-7910), newest first.
 BROUGHT: Final = (("P256VERIFY", f.OSAKA), ("BLS12_G1ADD", f.PRAGUE))
-BLOBS: Final = "KZG_POINT_EVALUATION"  # Cancun's; the oldest fork that eth_config reports
+# precompile of Cancun, the oldest fork that eth_config reports
+BLOBS: Final = "KZG_POINT_EVALUATION"
 
 
 def rules_of(source: RemoteSource, hardfork: str | None = None) -> ChainConfig:

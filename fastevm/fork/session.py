@@ -24,7 +24,7 @@ from fastevm.rpc_client.messages import Answer
 log = logging.getLogger(__name__)
 
 MAX_KNOWN_CODES: Final = 4_096  # accounts whose code is kept in memory
-MAX_CHECKS: Final = 4  # values from other sources to compare with reads
+MAX_CHECKS: Final = 4  # slots from traces or anvil's cache that are compared with reads
 DEVELOPMENT_CHAINS: Final = (1337, 31337)
 DEVELOPMENT_CLIENTS: Final = ("anvil", "hardhat", "ganache", "edr")
 
@@ -148,7 +148,7 @@ class Session:
     def known_codes(
         self, block: CachedBlock | None, addresses: Iterable[bytes]
     ) -> dict[bytes, bytes]:
-        """Returns codes that these accounts had at any block."""
+        """Returns the known codes of these accounts, which they had at any block."""
         wanted = set(addresses)
         with self._lock:
             found = {item: self._codes[item] for item in wanted if item in self._codes}

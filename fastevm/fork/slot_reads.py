@@ -1,4 +1,7 @@
-"""The methods to read many slots, best first. Each is compared with single reads before its use."""
+"""The methods to read many slots, best first.
+
+Each method is compared with single reads before it is used.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ Take = Callable[[SlotGroups, Any], None]
 
 STORAGE_VALUES_LIMIT: Final = 1_024  # slots per eth_getStorageValues
 MIN_FOR_READER: Final = 32  # with fewer slots in total, each is read by its own call in a batch
-MIN_FOR_ONE_READER: Final = 8  # least slots of one contract
+# minimum number of slots of one contract for which a reader call is used
+MIN_FOR_ONE_READER: Final = 8
 SAMPLE: Final = 8  # slots that an untried method reads for comparison with single reads
 LADDER: Final = (Capability.STORAGE_VALUES, Capability.SIMULATE_READER, Capability.CALL_READER)
 

@@ -30,7 +30,7 @@ BY_HASH: Final = {
     "eth_getTransactionByBlockHashAndIndex",
     "debug_traceBlockByHash",
 }
-# By transaction hash: the answer contains the block.
+# Methods whose parameter is a transaction hash. The answer contains the block.
 BY_TRANSACTION: Final = {"eth_getTransactionByHash", "eth_getTransactionReceipt"}
 Call = tuple[str, Sequence[Any]]
 

@@ -99,12 +99,12 @@ class Engine:
         self.is_forked = False
         self._first = self.machine.state
         self._meter: type = GasMeter
-        self.runs: deque[Run] = deque(maxlen=PREIMAGE_RUNS)  # runs that changed the state
+        self.runs: deque[Run] = deque(maxlen=PREIMAGE_RUNS)  # recent runs that changed the state
         self.preimages: dict[bytes, bytes] = {}
         # slots that were empty and were set by the test, not by code
         self.placed: dict[tuple[bytes, int], int] = {}
         self._precompiles: dict[bytes, Any] = {}
-        # Programs read the opcodes that they wrap from this object.
+        # Functions for opcodes look up the original opcodes in this object.
         own = SimpleNamespace(opcodes=OwnOpcodes())
         self.vm = SimpleNamespace(state=SimpleNamespace(computation_class=own))
 
@@ -150,7 +150,10 @@ class Engine:
 
     @contextmanager
     def written(self, state: Any, writes: list[tuple[bytes, int, int]]) -> Iterator[None]:
-        """Returns a context in which the machine has ``state`` with other values in some slots."""
+        """Returns a context in which the machine has ``state`` with these ``writes`` applied.
+
+        A write is (account, slot, value).
+        """
         now = self.machine.state
         self.machine.state = state
         for address, slot, value in writes:
@@ -170,7 +173,7 @@ class Engine:
         """Does nothing: accesses are cold at the start of each message."""
 
     def enable_fast_mode(self, flag: bool = True) -> None:
-        """Does nothing: the engine has no other mode."""
+        """Does nothing, because the engine has only one mode."""
 
     def get_gas_meter_class(self) -> type:
         return self._meter
@@ -218,7 +221,7 @@ class Engine:
         data: bytes, is_static: bool, fake_codesize: int | None, start_pc: int,
         ir_executor: Any, contract: Any,
     ) -> Computation:  # fmt: skip
-        """Calls an account, optionally with other code than its own."""
+        """Calls an account, optionally with ``bytecode`` in place of the account's code."""
         if start_pc or fake_codesize is not None:
             raise NotImplementedError("start_pc and override of the code size are not supported")
         key = to.canonical_address

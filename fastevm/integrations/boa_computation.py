@@ -56,7 +56,7 @@ class Memory:
 
 
 class Run:
-    """One message with its result and frames. It can be repeated with a step trace."""
+    """One message with its result and frames. The message can be repeated with a step trace."""
 
     root: Computation
 

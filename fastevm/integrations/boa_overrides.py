@@ -76,7 +76,10 @@ def on_machine(run: Callable[[Any], Any]) -> Callable[[bytes, int], tuple[bytes,
 
 
 def registered(installed: dict[bytes, Any], machine: EVM) -> dict[bytes, Any]:
-    """Replaces the machine's precompiles with those that are registered now, and returns these."""
+    """Replaces the machine's precompiles with those that are registered with titanoboa now.
+
+    Returns the registered precompiles.
+    """
     wanted = {at: run for at, run in py_evm._precompiles.items() if at != CONSOLE_ADDRESS}
     if wanted != installed:
         for address in installed.keys() - wanted.keys():

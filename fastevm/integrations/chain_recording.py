@@ -24,8 +24,8 @@ SECRET: Final = frozenset({"fork_url", "mnemonic", "state", "load_state", "dump_
 class RecordedNode(LocalNode):
     """A development node with a fixed clock that records requests and answers.
 
-    The prelude is recorded once, then each example separately. Requests by ``unobserved`` and
-    subscriptions are not recorded.
+    The prelude, the requests of ``deploy``, is recorded once. Then each example is recorded
+    separately. Requests by ``unobserved`` and subscriptions are not recorded.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -82,7 +82,10 @@ def exchanges(recording: Iterable[tuple[bytes, Future[bytes]]]) -> list[Exchange
 
 
 def chain_reproduction_of(node: RecordedNode, test: str, failure: str) -> Reproduction:
-    """Returns the reproduction of a failing example, after it was replayed on a new node."""
+    """Returns the content of the reproduction file for a failing example.
+
+    Replays the example on a new node first, and adds a warning if an answer differs.
+    """
     part = node.recorded()
     found = Reproduction(test=test, failure=failure, chain=part)
     with RecordedNode(**node.options) as trial:
@@ -93,8 +96,11 @@ def chain_reproduction_of(node: RecordedNode, test: str, failure: str) -> Reprod
 def exchange_all(
     node: LocalNode, part: ChainPart, show: Callable[[int, Exchange, Any], object] | None = None
 ) -> str:
-    """Sends the recorded requests. Returns the first answer that differs, or an empty text."""
-    names: dict[str, str] = {}  # recorded snapshot -> snapshot of this run
+    """Sends the recorded requests, and describes the first answer that differs from the recording.
+
+    Returns an empty text if no answer differs.
+    """
+    names: dict[str, str] = {}  # snapshot id in the recording -> snapshot id in this run
     for number, exchange in enumerate(part.prelude + part.example, 1):
         request = with_snapshot(exchange.request, names)
         answer = decode_json(node.exchange(msgspec.json.encode(request)))

@@ -92,7 +92,7 @@ class Cheats:
 
     @contextmanager
     def prank(self, contract: Contract, sender: BytesLike) -> Iterator[Contract]:
-        """Returns a context in which calls of ``contract`` come from ``sender``."""
+        """Returns a context in which calls to ``contract`` come from ``sender``."""
         before, contract.default_sender = contract.default_sender, sender
         try:
             yield contract

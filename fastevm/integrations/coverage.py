@@ -29,7 +29,7 @@ Trace = Mapping[str, Any]
 
 
 class Reached(NamedTuple):
-    """The coverage of one contract, at all its addresses."""
+    """The coverage of one contract, added up over all its addresses."""
 
     name: str
     artifact: Artifact | None

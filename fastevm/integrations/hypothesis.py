@@ -81,7 +81,7 @@ class ExampleMachine(RuleBasedStateMachine):
         raise NotImplementedError
 
     def teardown(self) -> None:
-        """Scores the example. Writes a file if the example failed."""
+        """Reports the number of branches to Hypothesis. Writes a file if the example failed."""
         failure = failure_in_progress()
         target(float(self._branches()), label=LABEL)
         if failure is not None and self.reproductions is not None:

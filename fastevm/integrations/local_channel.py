@@ -29,7 +29,7 @@ class LocalChannel:
     # --- on the node's loop ---
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """Yields the messages of the client until it closes."""
+        """Yields the messages of the client until the client closes the channel."""
         while (message := await self._requests.get()) is not None:
             yield message
 

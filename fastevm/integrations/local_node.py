@@ -37,7 +37,8 @@ from fastevm.rpc.transport.server import (
 COMMANDS: Final = {"dev": "fastevm.rpc.dev.command", "node": "fastevm.rpc.command"}
 CLIENT: Final = "in-process"
 STOP_SECONDS: Final = 10.0
-START_SECONDS: Final = 600.0  # allows for fork requests and reading a data directory
+# seconds; includes the requests of a fork and reading a data directory
+START_SECONDS: Final = 600.0
 
 
 class NodeError(FastevmError):
@@ -233,7 +234,10 @@ class LocalNode:
 
 
 class _NodeThread:
-    """The event loop of a node. Has no reference to the `LocalNode`, so that can be collected."""
+    """The event loop of a node.
+
+    It has no reference to the `LocalNode`, so that the `LocalNode` can be garbage-collected.
+    """
 
     def __init__(self, arguments: argparse.Namespace, command: str) -> None:
         self.arguments = arguments
@@ -347,4 +351,4 @@ class _NodeThread:
                 await self.server.stop()
             except RuntimeError:
                 if threading.main_thread().is_alive():
-                    raise  # at interpreter shutdown no thread can wait for the answer
+                    raise  # at interpreter shutdown, no thread waits for the answer any more

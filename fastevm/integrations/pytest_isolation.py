@@ -23,7 +23,7 @@ class Resettable(Protocol):
 
 
 class ResettableChain:
-    """The chain of a node. Reports read its blocks before they are removed."""
+    """The chain of a node. The reports read blocks before a revert removes them."""
 
     def __init__(self, chain: Any, reports: Sequence[Any]) -> None:
         self.chain, self.reports = chain, reports
@@ -96,7 +96,7 @@ class Isolation:
     def fixture(self, scope: str) -> Iterator[None]:
         """Returns a context for a fixture of this scope.
 
-        Its changes stay when narrower scopes end.
+        The changes of the fixture stay when narrower scopes end.
         """
         before = {resettable: resettable.mark() for resettable in self._made}
         yield

@@ -25,9 +25,9 @@ STATE: Final[Any] = EVM.state  # the property of the base class, which the subcl
 
 
 class Step(Struct, omit_defaults=True):
-    """One use of a machine: a method, its arguments as JSON values, and the outcome.
+    """A recorded call of a method of a machine.
 
-    ``outcome`` is None for state changes, because they have no result.
+    ``args`` are JSON values. ``outcome`` is None for state changes, because they have no result.
     """
 
     method: str

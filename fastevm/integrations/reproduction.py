@@ -98,7 +98,7 @@ class Reproduction(msgspec.Struct, kw_only=True):
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
 
     def machine(self) -> EVM:
-        """Returns a machine in the state before the first step."""
+        """Returns a new machine with the state before the first step."""
         evm = EVM(self.fork, state=Layer.of(accounts_of(self.state)), **self.block)
         evm.unchecked = self.unchecked
         evm.code_size_limit = self.code_size_limit
@@ -106,7 +106,7 @@ class Reproduction(msgspec.Struct, kw_only=True):
 
 
 def read(path: str | Path) -> Reproduction:
-    """Reads a file. Raises ReproductionError if it is not a reproduction."""
+    """Reads a file. Raises ReproductionError if the file is not a reproduction file."""
     path = Path(path)
     if path.stat().st_size > FILE_LIMIT:
         raise ReproductionError(f"{path}: over {FILE_LIMIT} bytes")
@@ -150,7 +150,7 @@ def accounts_of(allocation: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[s
 
 
 def reproduction_of(evm: RecordedEVM, test: str, failure: str) -> Reproduction:
-    """Returns the reproduction of a machine's recorded steps.
+    """Returns the content of the reproduction file for a machine's recorded steps.
 
     Replays the steps to find the state that they read, and to verify that their outcomes repeat.
     """

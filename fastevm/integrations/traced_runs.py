@@ -14,11 +14,10 @@ INSIDE: Final = "_is_traced"
 
 
 def with_trace(method: Run, name: str, read: Callable[[Any, Any], object]) -> Run:
-    """Wraps a method of `RUNS` so that each run also makes the trace ``name`` and passes it to
-    ``read``.
+    """Wraps a method of `RUNS`, so that each run also makes the trace ``name``.
 
     ``read(machine, trace)`` is called once for the outermost method: ``deploy`` calls ``transact``,
-    but both are one run.
+    but this counts as one run.
     """
 
     def run(self: Any, *args: Any, trace: Any = None, **terms: Any) -> ExecutionResult:

@@ -58,8 +58,8 @@ class ChainRewriting:
     def reorganise(self, depth: int, blocks: Mapping[int, Sequence[Transaction]]) -> None:
         """Replaces the newest ``depth`` blocks by the same number of blocks with other hashes.
 
-        ``blocks``: the transactions of new blocks, by the index of the block from 0. Other blocks
-        are empty.
+        ``blocks``: the transactions of new blocks, by the index of the block from 0. Blocks without
+        an entry are empty.
         """
         for position in blocks:
             if position >= depth:

@@ -143,7 +143,7 @@ def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    if arguments.file.is_file():  # the file might belong to the data directory
+    if arguments.file.is_file():  # the file might belong to the data directory, so it is kept
         raise StorageError(f"{arguments.file} already exists: choose another file")
     with _opened(arguments.datadir) as (_, chain):
         last = chain.head.number if arguments.last is None else arguments.last
@@ -227,7 +227,7 @@ def _prune(arguments: argparse.Namespace) -> int:
 def _compact(arguments: argparse.Namespace) -> int:
     with _opened(arguments.datadir) as (directory, chain):
         before = directory.blocks.file.size
-        directory.forget_slices(chain)  # their parent may be on a removed branch
+        directory.forget_slices(chain)  # the parent of the stored slices may be on a removed branch
         # first, because the snapshot refers to the old length of the journal
         directory.forget_snapshot()
         directory.development.forget_snapshots()

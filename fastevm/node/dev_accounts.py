@@ -20,7 +20,7 @@ DERIVATION_PATH = "m/44'/60'/0'/0/"
 ETHER = 10**18
 DEV_BALANCE = 10_000 * ETHER
 SEED_ROUNDS = 2048  # BIP-39
-TEST_SEED = bytes.fromhex(  # of TEST_MNEMONIC; computing it takes 3 ms
+TEST_SEED = bytes.fromhex(  # the seed of TEST_MNEMONIC, because computing it takes 3 ms
     "9dfc3c64c2f8bede1533b6a79f8570e5943e0b8fd1cf77107adf7b72cef42185"
     "d564a3aee24cab43f80e3c4538087d70fc824eabbad596a23c97b6ee8322ccc0"
 )

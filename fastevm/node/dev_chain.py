@@ -138,7 +138,8 @@ class DevChain(Struct, frozen=True, kw_only=True):
         fork = self.fork
         keys = [item.config_key for item in FORKS[: FORKS.index(fork) + 1]]
         forks = {key: 0 for key in keys if key not in ("", DAO.config_key)}
-        if fork is CONSTANTINOPLE:  # includes Petersburg unless that has its own block
+        # Constantinople includes Petersburg unless Petersburg has a block of its own
+        if fork is CONSTANTINOPLE:
             forks[PETERSBURG.config_key] = NEVER
         return forks | ({"mergeNetsplitBlock": 0} if _is_merged(fork) else {})
 

@@ -89,7 +89,7 @@ class NoDevelopment:
         return None
 
     def defer_to(self, accept: Callable[[Callable[[], object]], bool]) -> None:
-        """Passes small chain changes to ``accept``, which may run them after the answer."""
+        """Passes small chain changes to ``accept``, which may run them after the answer is sent."""
 
     def defer(self, work: Callable[[], object]) -> bool:
         """Defers ``work`` until the answer was sent. Returns False if the caller must run it."""

@@ -159,7 +159,7 @@ def _kept_chain(
     directory.claim(stored.genesis(), begin.block.hash, config.chain_id, pace)
     chain = directory.restore(partial(_chain_of, begin, limits), progress)
     is_new = directory.blocks.file.is_empty
-    # the process ended before it added this block
+    # an earlier process ended before it added the block of replayed transactions
     if is_new and stored.transaction is not None and replayed is None:
         replayed = _block_of(options, bytes.fromhex(stored.transaction[2:]))
     if is_new:

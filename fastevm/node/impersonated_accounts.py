@@ -19,7 +19,7 @@ class Impersonation:
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self.changed = changed
         self._everyone = False
-        self._accounts: dict[bytes, bool] = {}  # whether `listed` has it
+        self._accounts: dict[bytes, bool] = {}  # account -> whether `listed` contains it
         self._signatures: list[tuple[bytes, bytes]] = []
 
     @property
@@ -59,7 +59,8 @@ class Impersonation:
     def start(self, address: bytes, *, listed: bool = True) -> None:
         """Impersonates an account. Raises ValueError beyond MAX_IMPERSONATED accounts.
 
-        ``listed``: add the account to those that eth_accounts returns. It stays there until `stop`.
+        ``listed``: add the account to those that eth_accounts returns. The account stays in that
+        list until `stop`.
         """
         if len(self._accounts) >= MAX_IMPERSONATED and address not in self._accounts:
             raise ValueError(f"{MAX_IMPERSONATED} accounts are impersonated, which is the limit")

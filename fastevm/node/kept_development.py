@@ -36,7 +36,7 @@ def restore_state(state: Json, producer: BlockProducer, impersonation: Impersona
     producer.settings.restore(settings_of(state["settings"]))
     impersonation.everyone = state["everyone"]
     named: list[str] = state["impersonated"]
-    listed = set(state.get("listed", named))  # absent in older directories
+    listed = set(state.get("listed", named))  # older directories have no member "listed"
     for address in named:
         impersonation.start(bytes.fromhex(address[2:]), listed=address in listed)
     for address, signature in state["signatures"]:

@@ -98,7 +98,7 @@ def _rotated(word: int, bits: int) -> int:
 
 
 def _words(entropy_bytes: bytes) -> str:
-    """Returns the words of 16 to 32 bytes with their checksum."""
+    """Converts 16 to 32 bytes to the words of a mnemonic, including their checksum."""
     size, known = len(entropy_bytes) // 4, word_list()
     count = size * GROUP
     entropy = int.from_bytes(entropy_bytes, "big")

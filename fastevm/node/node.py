@@ -80,9 +80,9 @@ class Mining(Enum):
 
 
 def is_forecast(pending: PendingBlock) -> bool:
-    """Returns whether a pending block is a forecast.
+    """Returns whether a pending block is a forecast, which contains no pooled transactions.
 
-    On Base since Denim, every pending block is.
+    On Base since Denim, every pending block is a forecast.
     """
     return millis_part(pending.transactions) is not None
 
@@ -272,12 +272,12 @@ class Node:
 
     @property
     def sync_state(self) -> SyncState | None:
-        """The progress of a follower's sync. None if it is in sync, and for other nodes."""
+        """The progress of a follower's sync. None if it is in sync, and on other nodes."""
         return self.follower.sync_state
 
     @property
     def upstream_age(self) -> float | None:
-        """Seconds since a follower last had the head of its upstream. None for other nodes."""
+        """Seconds since a follower last had the head of its upstream. None on other nodes."""
         return self.follower.upstream_age
 
     @property

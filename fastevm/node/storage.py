@@ -40,7 +40,7 @@ class NoStorage:
         """Writes a slice before it is published."""
 
     def compact_pool(self) -> None:
-        """Removes transactions from the journal that have left the pool."""
+        """Removes transactions that have left the pool from the pool's journal."""
 
     @property
     def position(self) -> int:
@@ -69,7 +69,7 @@ class NoStorage:
         return {}
 
     def keep_named(self, name: str, snapshot: Json, layer: Layer) -> Callable[[], Layer]:
-        """Writes a named snapshot. Returns a function that returns its state."""
+        """Writes a named snapshot. Returns a function that returns the state of the snapshot."""
         return lambda: layer
 
     def delete_named(self, name: str) -> None:
@@ -125,7 +125,7 @@ class NodeStorage(NoStorage):
         self.directory.slices.keep(pending)
 
     def compact_pool(self) -> None:
-        """Removes transactions from the journal that have left the pool."""
+        """Removes transactions that have left the pool from the pool's journal."""
         self.directory.pool.compact(self.is_waiting)
 
     @property
@@ -170,7 +170,7 @@ class NodeStorage(NoStorage):
         }
 
     def keep_named(self, name: str, snapshot: Json, layer: Layer) -> Callable[[], Layer]:
-        """Writes a named snapshot. Returns a function that reads its state."""
+        """Writes a named snapshot. Returns a function that reads the state of the snapshot."""
         self.directory.named.write(name, snapshot, layer)
         self.directory.development.forget(name)
         return partial(self._named_state, name)

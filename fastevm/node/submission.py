@@ -140,7 +140,8 @@ class Submission:
         """
         source = self.producer.source
         transaction = source.deposit(wanted)
-        with self.producer.lock:  # no block includes it before it is written to disk
+        # so that no block includes the deposit before it is written to disk
+        with self.producer.lock:
             source.add(transaction)
             try:
                 self._record(transaction.raw, transaction)
@@ -192,7 +193,8 @@ class Submission:
         except OSError as error:
             log.error("a transaction could not be written: %s", error)
             text = "the transaction could not be written to the data directory"
-            reason = (error.strerror or "not all bytes were written").lower()  # without the path
+            # the error text without the path
+            reason = (error.strerror or "not all bytes were written").lower()
             raise InvalidTransaction("storage", f"{text}: {reason}") from error
 
     def _fetch_state(self, transaction: Transaction) -> None:

@@ -79,8 +79,9 @@ def _shown(value: str | int | Decimal) -> str:
 def text(value: Any, name: str, *, longest: int, least: int = 0, one_line: bool = False) -> str:
     """Returns ``value`` if it is ``least`` to ``longest`` printable characters or newlines.
 
-    ``one_line`` refuses newlines too, which ids of new orders must not have. SQLite and PostgreSQL
-    can store such a text. Raises InvalidTerms, which names the field, for other values.
+    ``one_line`` also refuses newlines, because ids of new orders must not contain them. SQLite and
+    PostgreSQL can store every accepted text. Raises InvalidTerms, which names the field, for other
+    values.
     """
     if not isinstance(value, str):
         raise InvalidTerms(f"{name}: expected text, found {type(value).__name__}")

@@ -1,10 +1,10 @@
-"""Batch captures: several captures in one Multicall3 transaction. One may fail without the others.
+"""Batch captures: several captures in one Multicall3 transaction.
 
-The token sees Multicall3 as the caller. So only TRANSFER authorizations, which anybody may submit,
-can be batched. RECEIVE requires the recipient as the caller, PERMIT and holds require their
-operator. Each of these captures gets its own transaction. A capture from a payer with code gets its
-own transaction too, because the payer's contract decides how much gas is left for the other
-captures.
+A capture may fail without the others. The token sees Multicall3 as the caller. So only TRANSFER
+authorizations, which anybody may submit, can be batched. RECEIVE requires the recipient as the
+caller, PERMIT and holds require their operator. Each of these captures gets its own transaction. A
+capture from a payer with code gets its own transaction too, because the payer's contract decides
+how much gas is left for the other captures.
 
 The result of each order is read from its own events, never from the status of the receipt alone.
 """
@@ -38,7 +38,7 @@ NO_CODE: Final = ("0x", None)
 Ends = dict[str, PaymentError | None]
 
 
-@hiding("call")  # it contains the payer's signature
+@hiding("call")  # `call` contains the payer's signature
 class Part(NamedTuple):
     """An order's preflight report and the call that captures it."""
 
@@ -166,7 +166,7 @@ class Batches:
             yield chunk
 
     async def _submit(self, parts: Sequence[Part], ends: Ends) -> None:
-        """Simulates the batch, drops captures that would fail, and submits the others."""
+        """Simulates the batch, leaves out captures that would fail, and submits the others."""
         good, gas = await self._simulated(parts, ends)
         if len(good) < LEAST:
             return

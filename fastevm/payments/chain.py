@@ -26,10 +26,10 @@ USUAL_BLOCK_SECONDS: Final = 2.0  # block time assumed until it is measured
 SLOW_BLOCK_SECONDS: Final = 5.0
 SHORTEST_BLOCK_SECONDS: Final = 0.05
 LONGEST_BLOCK_SECONDS: Final = 60.0
-RECENT_INCLUSIONS: Final = 16  # observations kept
+RECENT_INCLUSIONS: Final = 16  # number of recent inclusions that are kept
 MOST_MARGIN: Final = 60  # seconds; a longer wait counts as 60 s
 FIRST_MARGIN: Final = 12  # seconds; upper limit of the margin before the first observed inclusion
-PASS_SECONDS: Final = 2.0  # seconds that a poll may take after the pause before it
+PASS_SECONDS: Final = 2.0  # maximum seconds for a poll itself, after the pause before the poll
 
 
 class Head(Struct, frozen=True):

@@ -60,7 +60,10 @@ class CaptureRefused(PaymentError):
 
 
 class MovementRefused(PaymentError):
-    """The token or escrow would reject the movement now, so nothing was sent. See ``reason``."""
+    """The token or escrow would reject the call of the movement now, so nothing was sent.
+
+    A movement is a refund, a sweep or an operation on a hold. See ``reason``.
+    """
 
     def __init__(self, reason: Any, detail: str) -> None:
         super().__init__(f"{reason.value}: {detail}")
@@ -76,11 +79,11 @@ class UnknownOrder(PaymentError, KeyError):
 
 
 class DuplicateOrder(PaymentError):
-    """The order id belongs to other terms, or payer and nonce belong to another order."""
+    """The order id exists with different terms, or another order has this payer and nonce."""
 
 
 class ExpiredOrder(DuplicateOrder):
-    """An order with these terms exists, and its window ended before it was paid."""
+    """An order with these terms exists, and its window ended before the order was paid."""
 
 
 def _spelled(message: str, money: Any) -> str:
@@ -89,7 +92,7 @@ def _spelled(message: str, money: Any) -> str:
 
 
 class AlreadyRefunded(PaymentError):
-    """The order has a refund, and the call has no ``refund_id``.
+    """The order already has a refund, and the call has no ``refund_id``.
 
     ``movement`` is the newest refund. ``money``, here and in the classes below, formats the amounts
     in the text.
@@ -107,7 +110,7 @@ class AlreadyRefunded(PaymentError):
 
 
 class StaleOrder(PaymentError):
-    """The order was changed by somebody else after it was read. Read it again."""
+    """The order was changed by another caller or process after it was read. Read it again."""
 
 
 class StoreError(PaymentError):
@@ -131,7 +134,7 @@ class WrongChain(PaymentError):
 
 
 class OtherChain(WrongChain):
-    """The node's chain has the chain id of the store but another genesis block.
+    """The node's chain has the chain id of the store but a different genesis block.
 
     Development chains begin anew when they are restarted. Nothing was changed.
     """
@@ -167,7 +170,7 @@ class NotRefundable(LimitReached):
 
 
 class OtherTerms(LimitReached):
-    """The key belongs to the movement ``known``, which has other terms than ``asked``."""
+    """The key already belongs to the movement ``known``, whose terms differ from ``asked``."""
 
     def __init__(self, known: Any, asked: Any, money: Any = None) -> None:
         of = f" of order {known.order_id}" if known.order_id != asked.order_id else ""
@@ -187,7 +190,7 @@ class VaultError(PaymentError):
 
 
 class NodeUnreachable(PaymentError):
-    """The node gave no valid JSON-RPC answer in time. It may have acted on the request."""
+    """The node gave no valid JSON-RPC answer in time. The node may have acted on the request."""
 
 
 class NodeRefusal(PaymentError):

@@ -1,7 +1,8 @@
 """Logs used for reconciliation, and how they are grouped within one transaction.
 
 Transfers decide what was paid. The other events say which authorization, order or payout a transfer
-belongs to. :func:`entries` finds the transfer of each such event by its position and arguments.
+belongs to. :func:`entries` finds the transfer of such an event by the position and arguments of the
+event.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -85,7 +86,7 @@ class ChainLog(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A transfer and its purpose, taken from the logs around it.
+    """A transfer, and its purpose according to the logs before and after it.
 
     ``authorization`` is (payer, nonce) of the captured authorization. ``memo``, ``order`` and
     ``payout`` are 32-byte references as 0x-hex.

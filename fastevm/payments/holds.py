@@ -67,9 +67,9 @@ from fastevm.payments.transactions import Transactions
 WAIT_SECONDS: Final = 30.0  # default wait for the block of an operation
 POLL_SECONDS: Final = 0.1
 NO_BLOCK: Final = 0  # block hash of a receipt that is only pre-confirmed
-CAPTURE_WITHIN: Final = 86_400  # seconds
+CAPTURE_WITHIN: Final = 86_400  # seconds; default for `HoldTerms.capture_within`
 REFUND_WITHIN: Final = 30 * 86_400
-MOST_SECONDS: Final = 2**47  # the escrow has times below 2**48
+MOST_SECONDS: Final = 2**47  # keeps all times below 2**48, because the escrow stores them as uint48
 # Movements that this module updates. `Settler` finds all other movements by their transfers.
 OURS: Final = (MovementKind.PART, MovementKind.VOID, *ADMINISTRATION.values())
 
@@ -89,7 +89,10 @@ class HoldTerms(Struct, frozen=True):
         self, token: Domain, operator: str, receiver: str, payer: str, value: int | str,
         lifetime: int | str, now: int,
     ) -> tuple[Authorization, str]:  # fmt: skip
-        """Returns the authorization to sign and the order's annex. Raises InvalidTerms."""
+        """Returns the authorization to sign, and the escrow's terms as JSON (the order's annex).
+
+        Raises InvalidTerms.
+        """
         lifetime = integer(lifetime, "lifetime", most=MOST_SECONDS)
         now = integer(now, "now", most=MOST_SECONDS)
         info = PaymentInfo(
@@ -115,11 +118,11 @@ class HoldTerms(Struct, frozen=True):
 
 
 def same_order(known: Order, asked: Order, *, exact: bool) -> Order:
-    """Returns ``known`` if its terms equal those of ``asked``.
+    """Returns ``known`` if its terms equal those of ``asked``, else raises DuplicateOrder.
 
     With ``exact``, nonce and times must be equal too. Otherwise only the lengths of the windows
-    must be equal. An empty reference in ``asked`` matches every reference. Raises DuplicateOrder
-    otherwise. The text shows the differences.
+    must be equal. An empty reference in ``asked`` matches every reference. The text of the error
+    shows the differences.
     """
     stored, wanted = _terms_of(known, exact), _terms_of(asked, exact)
     if asked.reference:
@@ -286,10 +289,11 @@ class Holds:
     async def administer(
         self, kind: MovementKind, key: str, to: str, data: bytes, subject: str, units: int = 0
     ) -> Movement:
-        """Sends a call that belongs to no order, once for each key. Waits for inclusion.
+        """Sends a call that belongs to no order, such as an approval, and waits for inclusion.
 
-        ``key`` begins with the kind's prefix in `ADMINISTRATION`. ``subject`` is the account that
-        the call concerns. Raises MovementRefused if the call would revert.
+        A repeated request with the same key sends no second call. ``key`` begins with the kind's
+        prefix in `ADMINISTRATION`. ``subject`` is the account that the call concerns. Raises
+        MovementRefused if the call would revert.
         """
         movement = Movement(key=key, order_id="", kind=kind, amount=units, recipient=subject)
         return await self._move(movement, to, data, lambda others: None, WAIT_SECONDS)
@@ -376,7 +380,8 @@ class Holds:
         if movement.kind in OURS:
             await to_thread(self._advance, movement, good, sent)
         if found and good is None:
-            await self.transactions.follow()  # finds the reason of the failure
+            # records why the transaction failed, for the next check of the movement
+            await self.transactions.follow()
 
     def _advance(
         self, movement: Movement, receipt: dict[str, Any] | None, sent: Sequence[Submission]
@@ -398,7 +403,7 @@ class Holds:
                     fail = MovementTrigger.FAIL
                     self.store.advance(movement.key, fail, reason=why, detail=detail)
         except IllegalTransition:
-            return  # another process was faster
+            return  # another process has already applied the change
 
     async def _end(self, order: Order) -> None:
         """Ends a hold if the escrow no longer holds money for the order.

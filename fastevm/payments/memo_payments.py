@@ -1,6 +1,6 @@
 """Finds payments by the memo of the transfer: permits, and transfers that the payer sends.
 
-A transfer belongs to an order if it moves the order's token from the order's payer to its
+A transfer belongs to an order if it moves the order's token from the order's payer to the order's
 recipient, and a Memo log with the order's memo directly follows it. All such transfers whose blocks
 are within the order's window are added up. The transfer with which the sum reaches the order's
 value pays the order. Money beyond the value, or after the window, still belongs to the payer and

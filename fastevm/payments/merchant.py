@@ -257,9 +257,10 @@ class Merchant(AsyncClosing):
         return await to_thread(self.store.audit, order_id)
 
     async def ledger(self, *, first: int = 0, last: int | None = None) -> list[Entry]:
-        """Returns the canonical transfers to and from this merchant with their references.
+        """Returns the canonical transfers to and from this merchant, with their references.
 
-        Covers blocks ``first`` to ``last``. The whole list is held in memory.
+        References are the nonce, the memo, and the ids of order and payout. Covers blocks ``first``
+        to ``last``. The whole list is held in memory.
         """
         return await to_thread(self._ledger, first, last)
 
@@ -636,7 +637,7 @@ class Merchant(AsyncClosing):
     async def _verify_permit(
         self, message: Authorization, permit: Permit, signature: Signature
     ) -> Signature:
-        """Verifies a permit: the payer's key must have signed it, and no other order may have it.
+        """Verifies a permit: the payer's key must have signed it, and no other order may use it.
 
         Accepts a permit that was already submitted if the allowance still covers the value.
         """
@@ -705,7 +706,7 @@ class Merchant(AsyncClosing):
         return await self.preflight.check(orders, await to_thread(self._book, payers))
 
     def _book(self, payers: set[str]) -> list[Order]:
-        """Returns the orders of these payers in the states STORED and CAPTURING."""
+        """Returns the STORED and CAPTURING orders of these payers."""
         return [order for payer in payers for order in self._stored(_BOOK, payer)]
 
     def _stored(self, states: Sequence[State], payer: str | None = None) -> Iterator[Order]:
@@ -877,7 +878,7 @@ class Merchant(AsyncClosing):
         signature = await to_thread(self.signature_of, order)
         if signature is None:
             raise SignatureRefused(Reason.SIGNATURE_LENGTH, "no signature is stored")
-        # does not check the payer's other orders: they may be many, and never block a capture
+        # Does not check the payer's other orders. They may be many, and they never block a capture.
         (report,) = await self.preflight.check([order])
         absent = report.verdict("domain").reason in ABSENT  # a capture would move nothing
         if not report.capturable and (absent or not force):
@@ -959,9 +960,9 @@ class Merchant(AsyncClosing):
         """Refunds ``amount`` units of a paid order, by default all that is refundable.
 
         Refunds the payer unless ``recipient`` names another account. ``refund_id`` identifies the
-        refund within the order: the same id and terms refund once, two ids are two refunds, also of
-        the same amount. Without an id an order has one refund; the second call raises
-        AlreadyRefunded.
+        refund within the order: calls with the same id and terms make one refund, calls with two
+        ids make two refunds, even of the same amount. Without an id an order has one refund; the
+        second call raises AlreadyRefunded.
 
         The captured part of a hold is refunded through its escrow, to its payer only, and needs
         ``holds.allow_refunds``. If a memo identifies the payment, everything that the payer sent
@@ -994,7 +995,7 @@ class Merchant(AsyncClosing):
             return await self._move(movement, check, until, timeout, once=refund_id is None)
         except LimitReached:
             newest = newest_refund(await self.movements(order_id))
-            if refund_id is None and newest is not None:  # another process was first
+            if refund_id is None and newest is not None:  # another process has requested the refund
                 raise AlreadyRefunded(newest, self.money) from None
             raise
 
@@ -1084,7 +1085,7 @@ class Merchant(AsyncClosing):
     ) -> Movement:
         """Submits the token transfer of a movement once and waits. Retries a failed movement.
 
-        With ``once``, raises AlreadyRefunded if another process was first.
+        With ``once``, raises AlreadyRefunded if another process has requested the movement first.
         """
         known = await to_thread(self.store.movement, movement.key)
         if known is not None and known.terms != movement.terms:
@@ -1092,16 +1093,17 @@ class Merchant(AsyncClosing):
         if once and known is not None and known.state is not MovementState.FAILED:
             raise AlreadyRefunded(known, self.money)
         if known is None or known.state is MovementState.FAILED:
-            check(await self._others(movement))  # before any request
+            check(await self._others(movement))  # before any request to the node
             data = transfer_data(movement.recipient, movement.amount)
             try:
                 made = await self.transactions.prepare(*self.route.through(self.token.token, data))
             except NodeRefusal as refusal:
                 other = await to_thread(self.store.movement, movement.key)
                 if known is not None or other is None:
-                    check(await self._others(movement))  # another process took the money meanwhile
+                    check(await self._others(movement))  # another process may have moved the money
                     raise MovementRefused(*failure_of(refusal)) from None
-                if once:  # another process was first; its transaction takes the money
+                # another process has requested the movement, and its transaction moves the money
+                if once:
                     raise AlreadyRefunded(other, self.money) from None
                 return await self._wait_movement(movement.key, until, timeout)
             reserved = await to_thread(self._reserve, movement, made, check, known is None)
@@ -1113,7 +1115,7 @@ class Merchant(AsyncClosing):
         return await self._wait_movement(movement.key, until, timeout)
 
     async def _others(self, movement: Movement) -> list[Movement]:
-        """Returns the other movements of the movement's order."""
+        """Returns the movements of the same order, except ``movement`` itself."""
         found = await self.movements(movement.order_id)
         return [other for other in found if other.key != movement.key]
 

@@ -12,9 +12,9 @@ def prepare(
 ) -> None:
     """Creates or migrates the tables. A lock ensures that only one of several processes does it.
 
-    ``words`` maps each name in braces to the SQL text of this database. ``guards`` are statements
-    that protect the audit trail of a new store. Raises :class:`StoreError` if the schema version is
-    unknown.
+    The statements contain names in braces; ``words`` maps each of them to the SQL text of this
+    database. ``guards`` are statements that protect the audit trail of a new store. Raises
+    :class:`StoreError` if the schema version is unknown.
     """
     connection.lock(MIGRATION_LOCK)
     connection.execute(LAYOUT)

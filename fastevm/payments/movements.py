@@ -52,7 +52,7 @@ _PURPOSES: Final = {
     MovementKind.ALLOWANCE: Purpose.RELEASE,
     MovementKind.DEPLOYMENT: Purpose.RELEASE,
 }
-ADMINISTRATION: Final = {  # by the start of a movement's key
+ADMINISTRATION: Final = {  # kinds that belong to no order, by the prefix of the movement's key
     "allowance/": MovementKind.ALLOWANCE, "collector/": MovementKind.DEPLOYMENT,
 }  # fmt: skip
 
@@ -106,7 +106,7 @@ MOVEMENTS: Final[dict[tuple[MovementState, MovementTrigger], MovementState]] = {
 
 
 def moved(state: MovementState, trigger: MovementTrigger) -> MovementState:
-    """Returns the next state. Raises :class:`IllegalTransition` if the table has no row."""
+    """Returns the next state. Raises :class:`IllegalTransition` if the trigger is not allowed."""
     after = MOVEMENTS.get((state, trigger))
     if after is None:
         possible = tuple(next_trigger for source, next_trigger in MOVEMENTS if source is state)
@@ -118,8 +118,8 @@ class Movement(Struct, frozen=True, kw_only=True):
     """A movement as stored. ``key`` is unique within the shop.
 
     ``order_id`` is empty for a sweep, and for a call that belongs to no order. ``amount`` is in
-    token units. ``recipient`` receives the money. ``version`` counts changes. Times are Unix
-    seconds.
+    token units. ``recipient`` receives the money; for ALLOWANCE and DEPLOYMENT it is the account
+    that the call concerns. ``version`` counts changes. Times are Unix seconds.
     """
 
     key: str

@@ -78,7 +78,7 @@ class HttpTransport:
 
 @checked
 class NodeClient(AsyncClosing):
-    """JSON-RPC over a transport. A back end shares one object.
+    """A JSON-RPC client on a transport. All parts of a back end share one client.
 
     ``feed_url`` (ws or wss) is the URL for subscriptions. Without it, watchers poll.
     """
@@ -179,7 +179,7 @@ async def _subscribed(socket: WebSocketClient, params: Sequence[Any]) -> None:
 
 
 def _own(request: Request, answer: Any) -> Answer:
-    """Converts an RpcRefusal to a NodeRefusal. Its text shows neither message nor data."""
+    """Converts an RpcRefusal to a NodeRefusal, whose text contains neither message nor data."""
     if isinstance(answer, RpcRefusal):
         return NodeRefusal(request["method"], answer.code, answer.message, answer.data)
     return answer

@@ -65,7 +65,10 @@ class Order:
 
 
 class Purpose(Enum):
-    """The purpose of a transaction. FILL uses the account nonce of an unwanted transaction."""
+    """The purpose of a transaction.
+
+    FILL is an empty transaction that uses up an account nonce in place of an unwanted transaction.
+    """
 
     CAPTURE = "capture"
     CANCEL = "cancel"

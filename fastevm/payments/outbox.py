@@ -1,7 +1,7 @@
 """The outbox: notices of changes, kept until every endpoint has received them.
 
-A notice is written in the database transaction of its change, so both exist or neither does. The
-notices of an order are numbered from 1 without gaps.
+A notice is written in the same database transaction as the change, so the store has either both or
+neither. The notices of an order are numbered from 1 without gaps.
 """
 
 import json
@@ -90,10 +90,12 @@ class DeliveryState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A webhook endpoint. ``sealed`` is its encrypted secret, ``previous`` the secret before it.
+    """A webhook endpoint. ``sealed`` is the encrypted secret.
 
-    If both exist, a notice has two signatures. ``failing_since`` and ``created_at`` are Unix
-    seconds.
+    ``previous`` is the encrypted secret before the last rotation.
+
+    If ``previous`` exists, a notice has two signatures. ``failing_since`` and ``created_at`` are
+    Unix seconds.
     """
 
     id: str

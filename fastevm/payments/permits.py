@@ -29,7 +29,7 @@ _CAPTURE: Final = "capture(address,address,uint256,uint256,bytes32,uint8,bytes32
 
 
 def collector_of(operator: str, recipient: str) -> str:
-    """Returns the address of the collector of this operator and recipient."""
+    """Returns the address of the collector for this operator and recipient."""
     initcode = artifact("PermitCollector").initcode(operator, recipient)
     digest = keccak(b"\xff" + bytes.fromhex(CREATE2_PROXY[2:]) + SALT + keccak(initcode))
     return str(to_checksum_address(digest[12:]))

@@ -100,7 +100,10 @@ class Policy(Struct, frozen=True, kw_only=True):
         return Exposure(self.most_exposure, self.most_exposure_per_payer)
 
     def fees(self, base_fee: int, tip: int) -> tuple[int, int]:
-        """Returns fee cap and tip of a new transaction. A fixed tip replaces the recent ``tip``."""
+        """Returns fee cap and tip of a new transaction.
+
+        The policy's fixed tip, if set, replaces ``tip``.
+        """
         if self.tip is not None:
             tip = self.tip
         cap = min(self.most_fee, self.base_fee_factor * base_fee + tip)

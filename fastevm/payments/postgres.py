@@ -1,8 +1,8 @@
 """Stores payments in PostgreSQL, which several machines can share.
 
-Transactions lock rows. LISTEN and NOTIFY report changes to other processes. A connection is taken
-from the pool for one transaction. Broken connections are closed, so the store recovers after a
-restart of the server.
+Transactions lock rows. LISTEN and NOTIFY report changes to other processes. Each transaction uses a
+connection of the pool. Broken connections are closed, so the store recovers after a restart of the
+server.
 """
 
 import queue
@@ -40,7 +40,7 @@ _COLUMNS: Final = (
 )
 STATEMENT_GUARD: Final = 2 + 8 + 16 + 32  # pg_trigger.tgtype: BEFORE, DELETE, UPDATE, TRUNCATE
 GUARD_SOURCE: Final = f"BEGIN RAISE EXCEPTION '{APPEND_ONLY}'; END"
-# Includes rules, because a rule can replace a statement by another.
+# Selects rules too, because a rule can replace a statement by another statement.
 _GUARDS: Final = (
     "SELECT tgname::text AS name, tgenabled::text AS enabled, tgtype::integer AS type,"
     " coalesce(pg_get_expr(tgqual, tgrelid), '') AS condition, tgattr::text AS columns,"

@@ -40,7 +40,8 @@ from fastevm.rpc_client.messages import Call
 PENDING: Final = "pending"
 AFTER_OTHERS: Final = "balance_after_others"
 FUNDS_WORDS: Final = "insufficient funds"
-# The order in which checks block a capture: the token's, the sender's gas, what may change later.
+# Names of the checks, in the order in which a failed check becomes the report's `reason`: first the
+# checks of the token, then the sender's gas, last the checks of what may change before the capture.
 BLOCKING: Final = (
     "domain", "policy", "window_now", "nonce", "signature", "balance", "gas", "window_at_capture",
     AFTER_OTHERS,
@@ -54,7 +55,8 @@ SIGNATURE_REASONS: Final = frozenset(
         Reason.SIGNATURE_SIGNER,
     )
 )
-# Revert reasons that do not come from the token's policy (paused, blocked account).
+# If a capture reverts for one of these reasons, the token's policy (pause, blocked accounts) has
+# not blocked it.
 BEHIND_POLICY: Final = SIGNATURE_REASONS | {
     Reason.NOT_YET_VALID,
     Reason.EXPIRED,
@@ -263,7 +265,10 @@ class Preflight:
         raise NodeUnreachable("the node returned neither a pending nor a latest block")
 
     def _ask_shared(self, batch: Batch, order: Order) -> None:
-        """Adds calls that orders may share (by token and payer), and the state of the nonce."""
+        """Adds the calls about the order's token, payer and nonce.
+
+        Orders with the same token or payer share some of these calls.
+        """
         domain, terms = order.authorization.domain, order.authorization.terms
         token, payer = domain.token, terms.payer
         batch.ask(("separator", token), *_call(token, separator_data()))
@@ -295,8 +300,8 @@ class Preflight:
         to, data = self.route.through(*collecting_call(order, signature))
         request = {"from": self.sender, "to": to, "data": "0x" + data.hex()}
         inside = self._inside_window(order)
-        # if the window is closed, simulates at a time inside it, to test the policy too; the first
-        # override, {}, changes no state
+        # if the window is closed, simulates at a time inside the window, to test the policy too;
+        # the first override, {}, changes no state
         overrides: list[Any] = [] if inside is None else [{}, {"time": hex(inside)}]
         batch.ask(("capture", order.id), "eth_call", request, PENDING, *overrides)
         batch.ask(("gas", order.id), "eth_estimateGas", request, PENDING)
@@ -458,7 +463,7 @@ class _OrderChecks:
                 return Verdict("signature", True, detail="accepted by the payer's contract")
             detail = "the payer's contract rejects the signature"
             return Verdict("signature", False, Reason.SIGNATURE_SIGNER, detail)
-        # the simulation verifies an ERC-6492 signature
+        # the simulation verifies an ERC-6492 signature, so it is not checked here
         deploys = unwrap(self.signature.secret_bytes) is not None
         fault = None if deploys else fault_of(self.authorization, self.signature)
         if fault is not None:

@@ -89,7 +89,7 @@ _FINAL: Final = frozenset(
     )
 )
 
-# The exact strings of USDC, and the shorter ones of the libraries that it uses.
+# The exact revert strings of USDC, and the shorter strings of the libraries that USDC uses.
 REVERT_STRINGS: Final[dict[str, Reason]] = {
     "Pausable: paused": Reason.PAUSED,
     "Blacklistable: account is blacklisted": Reason.BLOCKED,

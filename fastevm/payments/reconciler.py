@@ -26,7 +26,7 @@ from fastevm.rpc_client.messages import Call
 
 log: Final = logging.getLogger(__name__)
 
-LONGEST_PAUSE: Final = 30.0  # seconds; the backoff after failed passes ends here
+LONGEST_PAUSE: Final = 30.0  # seconds; maximum backoff after failed passes
 MOVING: Final = (State.CAPTURING, State.AUTHORIZING, State.CANCELLING, State.CAPTURED)
 
 # Exceptions from parsing a malformed answer of a provider.

@@ -13,16 +13,20 @@ from fastevm.payments.store import every_order
 
 
 class Lost(NamedTuple):
-    """Explains why the node's chain is not the store's. ``certain`` is false if it may lag only."""
+    """Explains why the node's chain is not the store's.
+
+    ``certain`` is false if the node may only lag.
+    """
 
     text: str
     certain: bool
 
 
 async def other_chain(node: NodeClient, head: Head, points: list[Checkpoint]) -> Lost | None:
-    """Returns why the store was filled from another chain; None if it was filled from the node's.
+    """Returns why the store was filled from another chain than the node's, or None.
 
-    ``points`` are the blocks up to which the store was filled, newest first.
+    ``points`` are the blocks up to which the store was filled, newest first. Returns None if the
+    node has one of these blocks, or if it lacks a block up to its head.
     """
     oldest, newest = points[-1], points[0]
     if head.number < oldest.number:

@@ -116,9 +116,9 @@ def read_submission(row: Row) -> Submission:
 
 
 def read_share(row: Row) -> Submission:
-    """Reads a transaction from the view of the order in the column ``carried``.
+    """Reads a transaction. Returns a batch capture's view for the order in the column ``carried``.
 
-    Raises :class:`UnreadableRow`.
+    See `Submission.seen_by`. Raises :class:`UnreadableRow`.
     """
     submission = read_submission(row)
     if not submission.orders:

@@ -24,12 +24,14 @@ from fastevm.payments.store import Store, every_log
 
 log: Final = logging.getLogger(__name__)
 
-ATTEMPTS: Final = 5  # attempts of a scan during which the chain changes
+ATTEMPTS: Final = 5  # attempts of a scan, if the chain changes during each attempt
 CHOICES: Final = 500  # payers per filter
 # Seconds for which the nonces of ended orders are watched: a reorganisation may free them.
 WATCHED_SECONDS: Final = 86_400.0
-LEAST_RANGE: Final = 1  # blocks; the range shrinks to this if the node refuses
-LIMIT_CODES: Final = (-32602, -32005, -32000)  # error codes of nodes for a too wide range
+# blocks; the smallest range that is tried after the node refused larger ranges
+LEAST_RANGE: Final = 1
+# error codes with which nodes refuse a too wide range
+LIMIT_CODES: Final = (-32602, -32005, -32000)
 OPEN_STATES: Final = (
     State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING,
     State.CANCELLING,
@@ -213,7 +215,7 @@ class Scanner:
     async def _common(
         self, points: Sequence[Checkpoint], answers: Sequence[Answer]
     ) -> tuple[Checkpoint | None, list[Checkpoint]]:
-        """Returns the newest canonical checkpoint, and the newer ones that are not canonical.
+        """Returns the newest canonical checkpoint, and all newer, non-canonical checkpoints.
 
         ``answers`` are the node's blocks at the heights of the first checkpoints, as far as they
         are known.
@@ -281,8 +283,8 @@ class Scanner:
     def _extra(self, head: Head) -> list[Any]:
         """Returns the calls to add when the scan reaches the head.
 
-        They ask for the block at the policy's depth and, until the block time is known, for the
-        block from which it is measured.
+        The calls ask for the block at the policy's depth and, until the block time is known, for
+        the block from which it is measured.
         """
         depth = self.chain.policy.depth
         deep = depth if isinstance(depth, str) else hex(max(0, head.number - depth + 1))
@@ -382,9 +384,9 @@ class Scanner:
     async def apply_log(self, raw: dict[str, Any]) -> bool:
         """Applies one log of a subscription. Returns whether a scan is needed.
 
-        A new log is stored with all logs of its transaction. For a removed log this only asks for a
-        scan, because the answer of one node is not enough to undo a payment. The same holds for
-        every log until a scan has checked the chain.
+        A new log is stored with all logs of its transaction. A removed log changes nothing and
+        makes a scan necessary, because the answer of one node is not enough to undo a payment.
+        Until a scan has checked the chain, every log only makes a scan necessary.
         """
         if raw.get("removed") or not self.trusted:
             return True

@@ -67,7 +67,8 @@ TABLES: Final = (
         failure TEXT, told TEXT NOT NULL DEFAULT '',
         PRIMARY KEY (shop, order_id, chain_id, sender, account_nonce))""",
     """CREATE INDEX batched_by_nonce ON batched (chain_id, sender, account_nonce)""",
-    # The caller of a facilitator that may receive the result of an order, as a hash of its key.
+    # The caller of a facilitator that may receive the result of an order, as a hash of the caller's
+    # key.
     """CREATE TABLE entitled (
         shop {text} NOT NULL, order_id {text} NOT NULL, caller TEXT NOT NULL,
         PRIMARY KEY (shop, order_id))""",
@@ -124,7 +125,8 @@ SQLITE_GUARDS: Final = (
         BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END""",
 )
 # INSERT OR REPLACE deletes a row without firing the delete trigger. Stores of all versions get
-# these triggers when they are opened. BEFORE INSERT, NEW.number is -1 if SQLite will choose it.
+# these triggers when they are opened. In a BEFORE INSERT trigger, NEW.number is -1 if SQLite will
+# choose the number.
 SQLITE_OPENED: Final = (
     """CREATE TRIGGER IF NOT EXISTS audit_is_not_replaced BEFORE INSERT ON audit
         WHEN EXISTS (SELECT 1 FROM audit WHERE number = NEW.number)
@@ -152,7 +154,8 @@ _OLD_INDEXES: Final = (
 # Version 7 added check values of keys, version 6 timestamps and memos of logs,
 # version 5 entitled callers, version 4 batches, version 3 the cost of a transaction.
 _ENTITLED: Final = tuple(table for table in TABLES if " entitled" in table)
-# Older versions have already answered their settlements, so no caller may ask for them again.
+# Earlier versions have already returned the results of these settlements. So the only entitled
+# caller is a text that matches no caller.
 _FROM_4: Final = (
     *_ENTITLED,
     """INSERT INTO entitled SELECT shop, id, 'an older version' FROM orders

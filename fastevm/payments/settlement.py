@@ -1,7 +1,7 @@
 """Applies the ledger to orders and movements.
 
-This module marks orders as captured, paid, cancelled, held or failed, and undoes that after a
-reorganisation. Once an order is held, `holds` marks its end. Refunds and sweeps are recognised by
+This module marks orders as captured, paid, cancelled, held or failed, and undoes these changes
+after a reorganisation. `holds` marks the end of a held order. Refunds and sweeps are recognised by
 their transfers in the ledger.
 """
 
@@ -254,7 +254,8 @@ class Settler:
         if trigger is Trigger.LOSE_CAPTURE and reason.final:
             trigger = Trigger.FAIL
         if trigger is Trigger.LOSE_CANCEL and order.sealed is None:
-            trigger = Trigger.LOSE_VOIDED_CANCEL  # voided: it has no signature any more
+            # the order was voided, so it has no signature any more
+            trigger = Trigger.LOSE_VOIDED_CANCEL
         self._try(order, trigger, reason=reason, detail=last.detail)
 
     def _try(self, order: Order, trigger: Trigger, **members: Any) -> None:
@@ -287,7 +288,11 @@ class Settler:
                     self._advance(movement, MovementTrigger.FAIL, reason=reason, detail=last.detail)
 
     def _find_transfer(self, movement: Movement, sent: Sequence[Submission]) -> Settlement | None:
-        """Finds the transfer of a movement in the ledger."""
+        """Returns the canonical transaction that contains a refund's or sweep's token transfer.
+
+        ``sent`` are the transactions that were sent for the movement. Returns None if the ledger
+        has no transfer of the movement's amount to its recipient in any of them.
+        """
         for submission in sent:
             if not submission.transaction_hash or submission.purpose is Purpose.FILL:
                 continue
@@ -312,7 +317,10 @@ class Settler:
         ]
 
     def _advance(self, movement: Movement, trigger: MovementTrigger, **members: Any) -> Movement:
-        """Applies a change unless another process has made it."""
+        """Applies a transition to a movement, unless another process has applied it first.
+
+        Returns the movement as it is stored then.
+        """
         try:
             return self.store.advance(movement.key, trigger, **members)
         except IllegalTransition:
@@ -320,9 +328,9 @@ class Settler:
 
 
 def ended(submissions: Sequence[Submission], purpose: Purpose) -> Submission | None:
-    """Returns the last transaction with a purpose if no such transaction can be included any more.
+    """Returns the last transaction with a purpose, if no transaction with it can be included now.
 
-    Returns None if there is no such transaction, or if one is waiting or has succeeded.
+    Returns None if there is no transaction with this purpose, or if one waits or has succeeded.
     """
     last = None
     for submission in submissions:
@@ -346,7 +354,7 @@ def _stands(settlement: Settlement | None, receipt: Any, block: Any) -> bool:
 def pays(entry: Entry, order: Order) -> bool:
     """Whether a transfer is the payment, or a part of it, that the order's authorization allows.
 
-    The nonce alone proves nothing: the payer can use it up with another authorization.
+    The nonce alone proves nothing: the payer can use up the nonce with another authorization.
     """
     terms = order.authorization.terms
     if order.authorization.memo is not None:

@@ -76,7 +76,11 @@ class SqlOrders:
         return self.order(order.id)
 
     def _raced(self, order: Order) -> Order:
-        """Handles a conflict: the id was added concurrently, or payer and nonce are taken."""
+        """Returns an equal order with this id that another process added concurrently.
+
+        Raises DuplicateOrder if the id has other terms, or if another order has the payer and
+        nonce.
+        """
         try:
             return _same(self.order(order.id), order)
         except UnknownOrder:
@@ -196,10 +200,10 @@ class SqlOrders:
             return _entitled(unit, order_id, caller)
 
     def entitle_once(self, order_id: str, caller: str) -> str:
-        """Returns the caller that may receive an order's result. For callers without a key.
+        """Returns the caller that may receive an order's result, for a request without a key.
 
-        Records and returns ``caller``, unless an earlier caller is recorded. An empty caller does
-        not count as recorded.
+        Records and returns ``caller`` if no caller is recorded, or only the empty caller, which
+        stands for all callers without a key. Otherwise returns the recorded caller.
         """
         with self.unit() as unit:
             unit.execute(

@@ -80,7 +80,8 @@ class SqlSubmissions(SqlOrders):
             if most_today is not None:
                 unit.connection.lock(f"day/{self.shop}")
             for order_id in sorted(order_ids):
-                unit.order_row(order_id)  # lock all of them in the same order, to avoid deadlocks
+                # locks all rows in the same sequence everywhere, to avoid deadlocks
+                unit.order_row(order_id)
             for order_id in order_ids:
                 try:
                     if most_today is not None:

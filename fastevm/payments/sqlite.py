@@ -23,7 +23,7 @@ from fastevm.payments.schema import (
 
 MEMORY: Final = ":memory:"
 BUSY_SECONDS: Final = 10.0  # seconds that a writer waits for another writer
-HEADER: Final = b"SQLite format 3\0"  # of a database file
+HEADER: Final = b"SQLite format 3\0"  # the first bytes of every SQLite database file
 OWN_TABLES: Final = frozenset({"layout"})
 OWNER_ONLY: Final = stat.S_IRUSR | stat.S_IWUSR
 LOOK_SECONDS: Final = 0.02  # seconds between polls for changes
@@ -116,7 +116,8 @@ class SqliteDatabase:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:  # a full disk has ended it already
+                # if the disk is full, SQLite has already ended the transaction
+                if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
 

@@ -47,8 +47,8 @@ class OrderStore(Protocol):
         """Adds an order, or returns the existing order if id and terms are equal.
 
         Raises :class:`DuplicateOrder` if the id has other terms, or if another order of this shop
-        or of the shops ``besides`` has the same payer and nonce. This also holds if another process
-        adds that order concurrently and has this shop among its ``besides``.
+        or of the shops ``besides`` has the same payer and nonce. Also detects such an order if
+        another process adds it concurrently with this shop in its ``besides``.
         """
         ...
 
@@ -102,10 +102,10 @@ class OrderStore(Protocol):
         ...
 
     def entitle_once(self, order_id: str, caller: str) -> str:
-        """Returns the caller that may receive an order's result. For callers without a key.
+        """Returns the caller that may receive an order's result, for a request without a key.
 
-        Records and returns ``caller``, unless an earlier caller is recorded. An empty caller does
-        not count as recorded.
+        Records and returns ``caller`` if no caller is recorded, or only the empty caller, which
+        stands for all callers without a key. Otherwise returns the recorded caller.
         """
         ...
 
@@ -163,7 +163,7 @@ class OrderStore(Protocol):
 
 
 class SubmissionStore(Protocol):
-    """Stores transactions, and the movements that need them."""
+    """Stores the merchant's transactions, and the movements for which they are sent."""
 
     def submit(
         self,
@@ -502,11 +502,11 @@ def open_store(url: str = "sqlite:///payments.db", *, create: bool = True) -> St
         return SqlStore(_postgres(url))
     if not url.startswith(SQLITE) or url == SQLITE:
         scheme, found, _ = url.partition(":")
-        known = scheme in ("sqlite", "postgresql", "postgres")  # with too few slashes
+        known = scheme in ("sqlite", "postgresql", "postgres")  # the URL has too few slashes
         wrong = f"invalid {scheme} store URL" if known else "unknown store URL"
         if not known and url.startswith(f"{scheme}://") and found:
             wrong += f" scheme {scheme!r}"
-        elif not found:  # not shown: it may be a password
+        elif not found:  # the error omits the text, which may be a password
             wrong = "the store URL has no scheme"
         raise StoreError(f"{wrong}: expected {SQLITE}path or {POSTGRES[0]}host/name")
     path = url.removeprefix(SQLITE)

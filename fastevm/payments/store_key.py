@@ -58,7 +58,8 @@ def check_key(store: Store, vault: Vault) -> None:
         raise VaultError(WRONG_KEY)
     if store.key_check() is None:
         kept = store.add_key_check(vault.seal(CHECK, _context(store)))
-        if not opens(vault, kept, _context(store)):  # another process was first
+        # another process has stored a check value first
+        if not opens(vault, kept, _context(store)):
             raise VaultError(WRONG_KEY)
 
 

@@ -213,7 +213,8 @@ async def _read(node: NodeClient, chain_id: int, token: str) -> Token:
     domain = _domain(
         title, (own_version,) if own_version else USUAL_VERSIONS, chain_id, token, separator
     )
-    # A token with the overload reverts with a text about the window, any other without a text.
+    # The overload is transferWithAuthorization with the signature as bytes. A token that has it
+    # reverts with a text about the window; any other token reverts without a text.
     taken = isinstance(overload, NodeRefusal) and revert_text(_revert(overload)) is not None
     return Token(domain, _text(symbol) or title, digits, taken, kinds)
 

@@ -264,7 +264,7 @@ class Transactions:
         try:
             async with asyncio.timeout(SIGN_LIMIT):
                 raw = await self.signer.sign_transaction(self._members(reserved))
-        except Exception as error:  # any exception means that it did not sign
+        except Exception as error:  # any exception means that the signer did not sign
             names = ", ".join(reserved.subjects)
             log.warning("order %s: not signed: %s", names, type(error).__name__)
             await to_thread(self._not_signed, reserved, type(error).__name__)
@@ -274,7 +274,7 @@ class Transactions:
         sealed = self.vault.seal(raw, context)
         recorded = await to_thread(self.store.signed, reserved.number, transaction_hash, sealed)
         if recorded is None:
-            return reserved  # another process signed it, or it was replaced
+            return reserved  # another process has signed or replaced the transaction
         if self._count is None or recorded.account_nonce < self._horizon(self._count):
             await self._send(recorded)
         return recorded
@@ -307,7 +307,7 @@ class Transactions:
         return members
 
     async def _send(self, submission: Submission) -> None:
-        """Sends a transaction. If the node refuses it, it stays recorded; `follow` checks it."""
+        """Sends a transaction. A refused transaction stays recorded, and `follow` checks it."""
         raw = self.vault.open(submission.sealed, submission.seal_context)
         try:
             await self.node.call("eth_sendRawTransaction", "0x" + raw.hex())
@@ -789,9 +789,9 @@ def time_of(block: Any) -> int:
 
 
 def cost_of(receipt: dict[str, Any]) -> int:
-    """Returns a transaction's cost in wei.
+    """Returns the fees of a transaction in wei.
 
-    The cost is that of the gas and, on OP-stack chains, the L1 data and operator fees.
+    These are the gas fee and, on OP-stack chains, the L1 data fee and the operator fee.
     """
 
     def number(name: str) -> int:

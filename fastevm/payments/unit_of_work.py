@@ -193,7 +193,7 @@ class UnitOfWork:
         return read_submission(row)
 
     def newest_bump(self, chain_id: int, sender: str, nonce: int) -> int | None:
-        """Returns how often the transaction of a nonce was replaced; None if there is none."""
+        """Returns how often a nonce's transaction was replaced; None if it has no transaction."""
         row = self.execute(
             "SELECT MAX(bump) AS bump FROM submissions"
             " WHERE chain_id = ? AND sender = ? AND account_nonce = ?",

@@ -19,7 +19,9 @@ log: Final = logging.getLogger(__name__)
 WATCH: Final = "fastevm_watch"
 SLICES: Final = "newFlashblocks"
 STILL: Final = 2.0  # seconds without a slice until orders are checked anyway
-ALL_SECONDS: Final = 1.0  # seconds between checks of all orders: gas prices, windows, new orders
+# seconds between checks of all orders, for changes that cause no notification: gas prices, windows,
+# new orders
+ALL_SECONDS: Final = 1.0
 CALLS_OF_A_WATCH: Final = 1_000  # calls of one subscription; a node refuses more
 
 Questions = list[tuple[dict[str, str], list[str]]]  # calls, each with the ids of its orders
@@ -183,7 +185,10 @@ class Watcher:
             due.add_all()
 
     async def _refused(self, tasks: list[asyncio.Task[None]]) -> None:
-        """Ends the tasks after one of them has failed. Raises its error unless the node refused."""
+        """Ends the tasks after one of them has failed.
+
+        Raises the error, unless it is a refusal by the node.
+        """
         for found in await _ended(tasks):
             if isinstance(found, NodeRefusal):
                 log.info("the node does not watch orders, they are checked at each slice")

@@ -43,7 +43,8 @@ SECRET_BYTES: Final = 32
 LONGEST_URL: Final = 2_000
 TOLERANCE: Final = 300  # seconds; maximum age of a timestamp at the receiver
 POST_SECONDS: Final = 20.0
-LEASE_SECONDS: Final = 60.0  # lease of a delivery until another sender may try
+# seconds for which a sender leases a delivery; then another sender may try
+LEASE_SECONDS: Final = 60.0
 AT_ONCE: Final = 32
 IDLE_SECONDS: Final = 1.0
 # Seconds to wait after the first attempt, the second, and so on; the last value repeats.

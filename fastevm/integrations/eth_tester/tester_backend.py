@@ -67,8 +67,8 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
     """A backend of ``EthereumTester``: a chain in memory that mines blocks on demand.
 
     ``genesis_parameters``: fields of the genesis header, with the names of `Header`;
-    ``genesis_state``: accounts by 20-byte address (balance, nonce, code, storage), with as many
-    accounts as keys; ``mnemonic``, ``hd_path``: derive the keys; ``fork``: the rules.
+    ``genesis_state``: accounts by 20-byte address (balance, nonce, code, storage), one for each
+    key; ``mnemonic``, ``hd_path``: derive the keys; ``fork``: the rules.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         mnemonic: str | None = None,
         hd_path: str | None = None,
     ) -> None:
-        """Starts a new chain and drops added accounts."""
+        """Starts a new chain and forgets the accounts that were added."""
         count = len(genesis_state) if genesis_state else None
         keys = keys_of_numbers(count) if mnemonic is None else keys_of(mnemonic, count, hd_path)
         self.keys = {public_key_address(key): key for key in keys}
@@ -107,8 +107,9 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         self.chain.go_back(snapshot)
 
     def time_travel(self, to_timestamp: int) -> int:
-        """Mines a block one second before the timestamp (seconds), so that the next block has
-        it.
+        """Mines a block one second before the timestamp, so that the next block has this timestamp.
+
+        The timestamp is in seconds.
         """
         self.chain.mine(timestamp=to_timestamp - 1)
         return to_timestamp
@@ -372,7 +373,7 @@ def failure_of(result: CallResult) -> TransactionFailed:
 
 
 def keys_of(mnemonic: str, count: int | None, hd_path: str | None) -> tuple[bytes, ...]:
-    """Returns the private keys derived from a mnemonic in the way of eth-tester."""
+    """Returns the private keys that eth-tester derives from a mnemonic."""
     wallet = import_module("eth_account.hdaccount")
     seed = wallet.seed_from_mnemonic(mnemonic, "")
     path = hd_path or "m/44'/60'/0'"

@@ -95,7 +95,7 @@ class BlockEnv(Struct):
 
 
 class TxEnv(Struct):
-    """The transaction environment, with the rules for messages."""
+    """The transaction environment. A message overrides the fields that it has itself."""
 
     caller: str | None = None
     gas_limit: int | None = None

@@ -7,12 +7,12 @@ from fastevm.evm.result cimport ExecutionResult
 
 
 cdef class Ended:
-    """The last message, its result, and its gas as a transaction."""
+    """The last message, its result, and the gas that it would use as a transaction."""
     cdef readonly Rules rules
     cdef readonly SentMessage sent
     cdef readonly ExecutionResult outcome
     cdef readonly int opcode          # last executed opcode; 0 without code
-    cdef readonly bytes target        # None: it created a contract
+    cdef readonly bytes target        # None if the message created a contract
     cdef readonly object schedule
 
     cdef object spent(self)
@@ -22,7 +22,7 @@ cdef class Messages:
     """The part of pyrevm's ``EVM`` that executes code."""
     cdef public EVM _evm
     cdef public Rules _rules
-    cdef public uint64_t _gas_limit   # of the block; default of messages
+    cdef public uint64_t _gas_limit   # gas limit of the block, and default gas of messages
     cdef public dict _keys            # accounts read or changed: str -> 20 bytes
     cdef public object _tx            # TxEnv
     cdef public bint _is_bare         # whether the TxEnv is empty

@@ -10,7 +10,7 @@ from fastevm.integrations.pyrevm.message_rules import Rules, SentMessage
 from fastevm.integrations.pyrevm.outcomes import ExecutionResult
 
 class Ended:
-    """The last message, with its result, and its gas as that of a transaction."""
+    """The last message, its result, and the gas that it would use as a transaction."""
 
     rules: Rules
     sent: SentMessage

@@ -98,8 +98,8 @@ class BlockImport:
     async def follow_head(self) -> bool:
         """Imports the upstream's head and the blocks before it, at most one branch per call.
 
-        Returns False if the upstream seems to lag. It does if its head is an older block of this
-        chain, and has been for less than ``lag_seconds``.
+        Returns False if the upstream seems to lag. It seems to lag if its head has been an older
+        block of this chain for less than ``lag_seconds``.
         """
         number, block_hash = await self._head()
         self.metrics.set("upstream_head_number", number)

@@ -25,7 +25,8 @@ from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.errors import FastevmError
 from fastevm.rpc_types.feed import FeedBase, FeedSlice
 
-SIGNATURE = "signature"  # the sequencer's signature; the connection is only protected by TLS
+# name of the sequencer's signature, which messages lack: only TLS protects the connection
+SIGNATURE = "signature"
 UNKNOWN_WITHOUT_L1 = ("gas_limit", "prev_randao", "parent_beacon_block_root", "deposits")
 UNKNOWN_WITHOUT_CONSENSUS = ("prev_randao", "parent_beacon_block_root")
 

@@ -62,7 +62,7 @@ class FeedFaults(Struct):
 class FeedFrame:
     """A message as UTF-8 text, which is compressed with Brotli on first use.
 
-    All readers share it.
+    All readers share a frame.
     """
 
     __slots__ = ("_packing", "text")

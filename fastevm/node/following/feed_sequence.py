@@ -10,7 +10,7 @@ EARLY_BLOCKS = 6  # blocks above the canonical head that may start before their 
 EARLY_SLICES = 64  # early messages per block
 EARLY_SIZE = 64 * 1024 * 1024  # bytes of memory of all early messages
 MESSAGE_SIZE = 2_048  # bytes of memory of a message without transactions
-TRANSACTION_SIZE = 64  # bytes of memory of a transaction, besides its own
+TRANSACTION_SIZE = 64  # bytes of memory of a transaction, in addition to its encoding
 
 
 class Verdict(Enum):

@@ -35,7 +35,8 @@ PENDING_AGE: Final = 5.0
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
-# shorter than LONGEST_PAUSE, because the pending block ages quickly; also used without slices
+# shorter than LONGEST_PAUSE, because the pending block ages quickly; also used for a feed without
+# slices
 FEED_LONGEST_PAUSE = 0.8
 PING_SECONDS = 2.0  # seconds between pings on an idle feed; a pong must arrive within half of that
 SILENCE_SECONDS = 5.0  # seconds without a message after which the feed is reconnected
@@ -47,7 +48,7 @@ T = TypeVar("T")
 
 
 class Backoff:
-    """Computes pauses between attempts. They double until an attempt succeeds."""
+    """Computes pauses between attempts. The pauses double until an attempt succeeds."""
 
     def __init__(self, first: float = FIRST_PAUSE, longest: float = LONGEST_PAUSE) -> None:
         self.first, self.longest = first, longest

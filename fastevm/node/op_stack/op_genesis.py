@@ -2,8 +2,9 @@
 
 Predeploys and preinstalled contracts are those of Ink's genesis (MIT, Optimism). L1Block and
 GasPriceOracle come from this package (``sources``), because the contracts of Ink's genesis do not
-know the forks from Isthmus on. Real chains got these by upgrade transactions. On a chain of Base
-every feature of the native tokens is active; the owner of the predeploys may change that.
+know the forks from Isthmus on. Real chains got newer versions of these two contracts in upgrade
+transactions. On a chain of Base every feature of the native tokens is active; the owner of the
+predeploys may change that.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ BASE_FEE_VAULT: Final = L1_BLOCK[:-1] + b"\x19"
 OPERATOR_FEE_VAULT: Final = L1_BLOCK[:-1] + b"\x1b"
 # The code behind the proxy at 0x4200..00NN is at this address, ending in NN.
 CODE_NAMESPACE: Final = bytes.fromhex("c0d3c0d3c0d3c0d3c0d3c0d3c0d3c0d3c0d30000")
-# the oracle forwards other calls to the contract of Ink's genesis
+# The oracle forwards all calls that it does not implement to the contract of Ink's genesis.
 OWN_ORACLE: Final = CODE_NAMESPACE[:-2] + b"\x01\x0f"
 # keccak256("eip1967.proxy.implementation") - 1 (ERC-1967)
 IMPLEMENTATION_SLOT: Final = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"

@@ -22,9 +22,10 @@ ETHER = 10**18
 MIN_TIP = 1  # wei
 MIN_BLOB_FEE_CAP = 1  # wei
 MAX_BYTES = 128 * 1024
-MAX_BLOB_TX_BYTES = 1024 * 1024  # size limit without blobs
+MAX_BLOB_TX_BYTES = 1024 * 1024  # bytes of a blob transaction without its blobs
 
-# Messages of go-ethereum's pool by code, if they differ from those of its block processor.
+# Messages of go-ethereum's pool by code, if they differ from the messages of go-ethereum's block
+# processor.
 POOL_TEXTS = {
     "intrinsic_gas": "intrinsic gas too low: gas {have}, minimum needed {want}",
     "floor_gas": "insufficient gas for floor data gas cost: gas {have}, minimum needed {want}",

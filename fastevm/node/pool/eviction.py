@@ -44,7 +44,10 @@ def rank(caps: FeeCaps, arrival: int, fees: NextFees) -> Rank:
 
 
 def lowest_of(candidates: Iterable[PooledTransaction], fees: NextFees) -> PooledTransaction | None:
-    """Returns the transaction to evict from a short list. Queued ones go before executable ones."""
+    """Returns the transaction to evict from a short list.
+
+    Queued transactions are evicted before executable ones.
+    """
     return min(
         candidates,
         key=lambda item: (item.subpool is EXECUTABLE, rank(item.lowest_caps, item.arrival, fees)),
@@ -112,7 +115,8 @@ class EvictionHeap:
         try:
             while (pooled := self.lowest(fees)) is not None:
                 taken.append(pooled)
-                pooled.subpool = NO_SUBPOOL  # the heap skips its entries
+                # so that the heap skips the entries of this transaction
+                pooled.subpool = NO_SUBPOOL
                 yield pooled
         finally:
             for pooled in taken:

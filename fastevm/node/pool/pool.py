@@ -322,8 +322,9 @@ class TransactionPool:
             return self.run_times.expected(pooled.transaction, pooled.sender)
 
     def drop_too_slow(self, pooled: PooledTransaction, details: str) -> None:
-        """Drops a transaction that is too slow for any block, and refuses similar ones of its
-        sender.
+        """Drops a transaction that is too slow for any block.
+
+        Refuses similar transactions of its sender from now on.
         """
         with self._lock:
             self.run_times.refuse_from(pooled.sender, pooled.transaction.gas_limit)
@@ -388,7 +389,8 @@ class TransactionPool:
             back = [item for item in returned if item.type != DEPOSIT_TX]
             back += (pooled.transaction for pooled in given_up.values())
             self._changed.update(item.sender for item in back if item.sender is not None)
-            # Blocks may fund any account, and removing a block takes its payments back.
+            # Blocks may add funds to any account, and the removal of a block takes these funds away
+            # again.
             self._changed.update(self._queues if back else self._unfunded)
             self._use_state(accounts)
             known = self._readmitted
@@ -607,7 +609,7 @@ class TransactionPool:
         if new.nonce > sender.frontier:
             self._move(sender, new, QUEUED)
         self._promote(sender)
-        if new.subpool is NO_SUBPOOL:  # the balance does not cover it
+        if new.subpool is NO_SUBPOOL:  # the balance does not cover the transaction
             self._move(sender, new, QUEUED)
         while self._executable.count > self.limits.executable:
             lowest = self._executable.lowest(self.next_fees)

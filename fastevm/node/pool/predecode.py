@@ -46,7 +46,7 @@ class PredecodedTransactions:
     def take(self, raw: bytes) -> tuple[Transaction, BlobSidecar | None]:
         """Returns the transaction with these bytes, and its sidecar.
 
-        Decodes it if it is not cached.
+        Decodes the transaction if it is not cached.
 
         Raises TransactionDecodeError for bytes that are no transaction.
         """

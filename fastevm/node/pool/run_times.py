@@ -11,15 +11,16 @@ from typing import Final
 from fastevm.core.execution.transaction.transaction import Transaction
 
 SLOW_SECONDS: Final = 0.005  # a slice includes slower transactions after all others
-LONG_SECONDS: Final = 0.04  # a transaction that takes longer does not run between others
+LONG_SECONDS: Final = 0.04  # a longer transaction does not run between other transactions
 UNKNOWN_RATE: Final = 20e-9  # seconds per gas of unknown code: the rate of the slowest precompile
 # transactions with a lower gas limit are never slow
 LEARN_GAS: Final = round(SLOW_SECONDS / UNKNOWN_RATE)
-MAX_RATES: Final = 8_192  # senders, and codes, whose rates are kept
+MAX_RATES: Final = 8_192  # maximum number of senders, and of codes, whose rates are kept
 # an execution that uses a smaller share of its gas limit counts as this share, because fixed costs
 # distort its rate
 MIN_USED_SHARE: Final = 1 / 8
-FORGETTING: Final = 0.2  # weight of a faster execution in the average; a slower one replaces it
+# weight of an execution that is faster than the average; a slower one replaces the average
+FORGETTING: Final = 0.2
 
 
 class RunTimes:

@@ -58,7 +58,8 @@ class BlockClock:
         if self._next is not None:
             wanted = self._next
         elif self.interval is not None:
-            wanted = min(last + self.interval, MAX_TIMESTAMP)  # an interval adds up
+            # the previous timestamp plus the interval, whatever the clock shows
+            wanted = min(last + self.interval, MAX_TIMESTAMP)
         else:
             wanted = system_time + self.offset
         if wanted < last:
@@ -76,7 +77,10 @@ class BlockClock:
         self._begun = system_time
 
     def sealed(self, timestamp: int) -> None:
-        """Records the timestamp of a sealed block. If it was set, the clock continues from it."""
+        """Records the timestamp of a sealed block.
+
+        If `set_next` had set this timestamp, the clock continues from it.
+        """
         self._last = None
         if self._next is not None:
             self._next = None

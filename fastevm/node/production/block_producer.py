@@ -42,8 +42,9 @@ FIXED_TIMESTAMPS = (
 MAX_FETCHES = 16  # fetches of missing state for one transaction before it waits for the next block
 MAX_TRIES = 4  # stopped executions of a transaction before the pool drops it
 
-# Refusals after which a transaction stays in the pool: a later block may include it.
-# errors of one transaction, after which the block can be continued
+# EXCLUDING: errors of one transaction, after which the builder continues the block. RETRYABLE:
+# codes of refusals after which a transaction stays in the pool, because a later block may include
+# it.
 EXCLUDING = (InvalidTransaction, ForkError, ExecutionOutOfMemory)
 RETRYABLE = {
     "nonce_too_high",
@@ -100,7 +101,7 @@ class BlockProducer:
         self.missing_state = MissingState()
         self._sealing = False
         self._spare: tuple[object, SlicedBlock] | None = None
-        self._attributes: BlockAttributes | None = None  # of the open block
+        self._attributes: BlockAttributes | None = None  # attributes of the open block
         chain.on_head(self._head_moved)
 
     # --- one block --------------------------------------------------------------------------------
@@ -267,7 +268,7 @@ class BlockProducer:
                 self.seal_open_block()
             if timestamp is not None:
                 self.clock.set_next(timestamp)
-            system_time = int(time.time())  # the same for all blocks, so that the interval is exact
+            system_time = int(time.time())  # equal for all blocks, so that the interval is exact
             for _ in range(count):
                 if self.stopping or is_stopped():
                     break
@@ -392,7 +393,8 @@ class BlockProducer:
     def _drops_too_large(self, pooled: PooledTransaction) -> bool:
         """Drops a transaction whose gas limit exceeds that of any block. Returns whether it did.
 
-        Otherwise the transaction would block cheaper transactions and its sender's later ones.
+        Otherwise the transaction would block cheaper transactions and its sender's later
+        transactions.
         """
         gas, most = pooled.transaction.gas_limit, self._current_block().most_gas
         if gas > most:

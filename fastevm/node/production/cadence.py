@@ -8,7 +8,8 @@ from msgspec import Struct
 MS = 1_000
 
 FILL_START = 0.5  # earliest start of filling before the due time, as a share of the interval
-EXHAUSTED_FILL_START = 0.75  # the same after a slice that reached its deadline
+# earliest start after a slice that reached its deadline, as a share of the interval
+EXHAUSTED_FILL_START = 0.75
 MIN_FILL_SECONDS = 0.015
 PUBLISH_AHEAD = 0.004  # seconds before the due time, because waking up takes about that long
 MAX_PUBLISH_AHEAD = 0.1  # upper limit of PUBLISH_AHEAD, as a share of the interval

@@ -30,7 +30,7 @@ class DeadlineTimer:
             self._changed.notify()
 
     def disarm(self) -> None:
-        """Cancels the action. It does not start after this method has returned."""
+        """Cancels the action. The action does not start after this method has returned."""
         with self._changed:
             self._action = None
 

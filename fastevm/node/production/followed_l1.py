@@ -17,9 +17,9 @@ from fastevm.node.production.attributes import BlockAttributes, EthereumAttribut
 
 
 class FollowedL1(EthereumAttributes):
-    """The attributes of the next block of a followed chain, with the L1 block of its parent.
+    """The attributes of the next block of a followed chain, with the L1 block of the parent block.
 
-    On Base since Denim, the milliseconds continue from those of the parent. A chain without
+    On Base since Denim, the milliseconds continue from the parent's milliseconds. A chain without
     deposits has Ethereum's attributes.
     """
 

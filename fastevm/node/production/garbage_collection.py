@@ -6,10 +6,10 @@ A full collection stops every thread, for 100 ms in a node that has just started
 import gc
 import time
 
-YOUNG_THRESHOLDS = (10_000, 10, 1_000_000)  # the last one disables automatic full collections
+YOUNG_THRESHOLDS = (10_000, 10, 1_000_000)  # the last threshold disables automatic full collections
 SETTLE_SECONDS = 3.0  # seconds after the start, when all modules are loaded
 PERIOD_SECONDS = 30.0
-LONG_SECONDS = 0.04  # if a collection takes longer, its survivors are frozen
+LONG_SECONDS = 0.04  # seconds; after a longer collection, the surviving objects are frozen
 
 
 class Collector:

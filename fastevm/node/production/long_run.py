@@ -26,7 +26,7 @@ def raise_priority() -> None:
     """Raises the priority of the current thread, which builds blocks, above threads for
     requests.
     """
-    with contextlib.suppress(OSError, AttributeError):  # not permitted, or not supported
+    with contextlib.suppress(OSError, AttributeError):  # the system does not permit or support it
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), THREAD_PRIORITY)
 
 

@@ -21,8 +21,8 @@ STOP_SECONDS = 5.0  # seconds to wait for the thread to end
 class Miner:
     """Makes a producer build blocks. ``automine``: build one immediately for each transaction.
 
-    A producer of slices continues until the mode changes. It resumes if the interval is set to its
-    own block time.
+    A producer of slices builds blocks until the mode changes. It resumes if the interval is set to
+    the producer's block time.
     """
 
     def __init__(

@@ -15,8 +15,8 @@ NEEDS_STATE: Final = "needs_state"
 class MissingState:
     """The fetcher of a chain whose whole state is in this process. It fetches nothing.
 
-    `TransactionState` overrides every method for a forked chain. Its methods raise ForkError if the
-    other node does not answer.
+    `TransactionState` overrides every method for a forked chain. The methods of `TransactionState`
+    raise ForkError if the upstream does not answer.
     """
 
     is_remote = False

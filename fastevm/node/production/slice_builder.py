@@ -34,10 +34,11 @@ MAX_LONG_CHECKED = 8  # long transactions whose time and gas are checked before 
 class SliceBuilder(BlockProducer):
     """Builds blocks on the head of a chain at the chain's block time and slice interval.
 
-    At the end of slice j of n, the block may have used j/n of its gas limit, or an equal share more
-    of the unused gas. A slice is published at its due time even if it is empty (see `cadence`).
-    After publishing, the thread updates the state root, so that sealing the block needs little
-    hashing. Long transactions run in a separate thread (see `long_run`).
+    At the end of slice j of n, the block may have used j/n of its gas limit. If earlier slices have
+    used more than their shares, the unused gas is divided equally among the remaining slices. A
+    slice is published at its due time even if it is empty (see `cadence`). After publishing, the
+    thread updates the state root, so that sealing the block needs little hashing. Long transactions
+    run in a separate thread (see `long_run`).
     """
 
     runs_long = True
@@ -57,7 +58,8 @@ class SliceBuilder(BlockProducer):
         self._cadence = Cadence(config.block_time_ms, config.slice_interval_ms, time.monotonic())
         self._timing = SliceTiming(self._cadence.interval)
         self._long: LongRun | None = None
-        self._waited = False  # whether a long transaction yielded to others before the last slice
+        # whether a long transaction waited for short transactions before the last slice
+        self._waited = False
         self.pool.max_seconds = MAX_RUN_SHARE * self._cadence.block_time
         self.metrics.count("long_transactions_total", 0)
 
@@ -165,7 +167,8 @@ class SliceBuilder(BlockProducer):
         now = time.monotonic()
         if now - self._error_logged >= ERROR_LOG_SECONDS:
             self._error_logged = now
-            trace = None if isinstance(error, OSError) else error  # such as a full disk
+            # an OSError, such as a full disk, needs no traceback
+            trace = None if isinstance(error, OSError) else error
             log.error("a slice failed, the block is begun again: %s", error, exc_info=trace)
         time.sleep(min(RETRY_SECONDS, self._cadence.interval))
         try:
@@ -268,7 +271,10 @@ class SliceBuilder(BlockProducer):
             raise run.error or RuntimeError("a long transaction ended without a result")
 
     def _execute_long(self, tick: Tick) -> None:
-        """Executes long transactions until short ones are due. The last one may still run then."""
+        """Executes long transactions until short ones are due.
+
+        The last long transaction may still run then.
+        """
         until = self._timing.measure_at(tick)
         self._begin_long(tick)
         while (run := self._long) is not None and time.monotonic() < until and not self.stopping:

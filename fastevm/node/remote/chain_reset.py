@@ -49,7 +49,8 @@ class ChainReset(NoReset):
         self._begin(self._unforked())
 
     def _begin(self, start: ChainStart) -> None:
-        before = self.node.config  # the builder's thread keeps its block time and slice interval
+        # the builder's thread keeps the block time and the slice interval of the old chain
+        before = self.node.config
         config = replace(
             start.config,
             block_time_ms=before.block_time_ms,

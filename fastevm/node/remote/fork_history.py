@@ -31,7 +31,7 @@ class ForkHistory:
 
     Implements `StateSource` for that block, so that another endpoint can replace the first.
     ``newest`` fetches the values, either from ``source`` or at a later block that this node has
-    executed. A value that the node does not know is equal at both blocks.
+    executed. A value that this node does not know has not changed between the two blocks.
     """
 
     def __init__(self, source: fork.RemoteSource, options: ForkOptions, prepared: Prepare) -> None:
@@ -58,7 +58,10 @@ class ForkHistory:
         return self.newest.fetch(wanted)
 
     def move(self, url: str) -> None:
-        """Switches to another endpoint. Raises ForkError if it does not have the fork block."""
+        """Switches to another endpoint.
+
+        Raises ForkError if that endpoint does not have the fork block.
+        """
         options = self.options.for_request(url)
         options = replace(options, block=self.block_hash, transaction=None, resumed=None)
         old, self.source = self.source, open_source(options)

@@ -1,6 +1,6 @@
 """A generation of known values: the values read since its first block.
 
-The values of the previous generation are also available.
+If a value is missing, the values of the previous generation are used.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from fastevm.fork import RemoteSource
 
 
 class Generation:
-    """The `StateSource` of a remote state that continues where another one ended.
+    """The `StateSource` of a remote state that continues where an older remote state ended.
 
     ``before``: the state of the source's block, above the older remote state. Values that
     ``before`` knows need no request, so a value stays known if it is read once per generation.
-    ``newest``: fetches other values at the newest block executed above this state. An unknown value
-    is equal at both blocks.
+    ``newest``: fetches other values at the newest block executed above this state. A value that
+    this node does not know has not changed between the source's block and that block.
     """
 
     def __init__(self, source: RemoteSource, before: Layer) -> None:

@@ -177,10 +177,11 @@ class LocalPending(NoLocalPending):
             self.metrics.count("local_pending_blocks_total")
             return OFFER_SECONDS
         if time.monotonic() >= self._ask_at:
-            with suppress(ForkError):  # the previous answer of the upstream stays valid
+            # if the request fails, the previous answer of the upstream stays valid
+            with suppress(ForkError):
                 self._ask()
         timestamp = head.header.timestamp + self._seconds_of_a_block()
-        self.state.prepare_block(head.header, timestamp)  # fetched before taking the lock
+        self.state.prepare_block(head.header, timestamp)  # fetches state before taking the lock
         self._fetch_together(head, timestamp)
         with self.producer.lock:
             if self.chain.head is not head:
@@ -246,7 +247,7 @@ class LocalPending(NoLocalPending):
     def _admit(self) -> None:
         """Adds the upstream's pending transactions to the pool.
 
-        Drops those that left its pending block.
+        Drops the transactions that have left the upstream's pending block.
         """
         gone = self._guests - self._offered.keys()
         self._guests -= gone

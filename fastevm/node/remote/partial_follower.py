@@ -40,8 +40,9 @@ log = logging.getLogger(__name__)
 KNOWN_LIMIT: Final = 128 * 1024 * 1024
 # maximum distance of the base in blocks; limits the chain of layers
 GENERATION_BLOCKS: Final = 128
-LAG_SECONDS: Final = 3.0  # several machines may share an address, and some may lag
-FOLLOWED_STATES: Final = 256  # canonical blocks whose states are kept, with their generations
+LAG_SECONDS: Final = 3.0  # several servers may share the upstream's URL, and some may lag
+# canonical blocks whose states are kept, together with the values that these states need
+FOLLOWED_STATES: Final = 256
 ACCOUNT_BYTES: Final = 400  # estimated size of an account that a block changed, with a few slots
 
 # Header fields that depend on state; the other fields can be checked without execution.

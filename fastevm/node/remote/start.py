@@ -71,9 +71,9 @@ def prepared(
 ) -> Layer:
     """Returns the state at the fork with ``funded`` accounts.
 
-    A development upstream may lack system contracts that its rules require, so they are added. One
-    account is fetched first, to find out whether the endpoint supports a method that reads each
-    further account with one call instead of three. Raises ForkError.
+    A development upstream may lack system contracts that its rules require, so these contracts are
+    added. One account is fetched first, to find out whether the endpoint supports a method that
+    reads each further account with one call instead of three. Raises ForkError.
     """
     called = [contract for contract in schedule.system_contracts.values() if contract in CONTRACTS]
     funded = funded or {}

@@ -32,7 +32,7 @@ RING: Final = 8_191  # number of slots in the ring buffers for beacon roots and 
 FIRST_AHEAD: Final = 2  # seconds and blocks whose slots are fetched after the first block's
 # each later fetch covers twice as many seconds and blocks, up to this number
 MAX_AHEAD: Final = 64
-# first slots of a request queue (EIP-7002, EIP-7251); its entries follow
+# first slots of a request queue (EIP-7002, EIP-7251); the entries of the queue follow
 QUEUE_SLOTS: Final = 4
 QUEUE_HEAD: Final = 2  # the slot with the index of the oldest entry
 QUEUE_TAIL: Final = 3  # the slot with the index after the newest entry
@@ -109,7 +109,7 @@ class TransactionState(MissingState):
             log.debug("transaction 0x%s: %s", transaction.hash.hex(), error)
         state = remote(layer)
         state.fetch(Wanted(accounts={header.coinbase}))
-        # fetches values that a suspended execution recorded and this one did not read
+        # fetches values that a suspended execution recorded and that this simulation did not read
         state.fetch_missing()
 
     def _fetch_logged(self, transaction: Transaction) -> None:

@@ -42,13 +42,13 @@ from fastevm.payments.store_key import OPEN, SAMPLE, WRONG_KEY, holds_key, opens
 from fastevm.payments.vault import KEY_LENGTH, KEY_VARIABLE, Vault
 from fastevm.payments.x402.program import SIGNER_VARIABLE as FACILITATOR_VARIABLE
 
-LATE_BLOCKS: Final = 10  # block times without a new block until a node counts as behind
+LATE_BLOCKS: Final = 10  # a node counts as behind after so many block times without a new block
 CLOCK_SECONDS: Final = 30  # seconds by which the newest block may be ahead of the clock
 CAPTURE_GAS: Final = 150_000
-LEAST_CAPTURES: Final = 10  # captures that the account must have gas for
+LEAST_CAPTURES: Final = 10  # captures for which the account must be able to pay the gas
 STUCK_SECONDS: Final = 600.0
 LAG_SECONDS: Final = 60.0
-MOST_TRIED: Final = 1_000  # encrypted values that are decrypted at most
+MOST_TRIED: Final = 1_000  # maximum number of encrypted values that the check decrypts
 
 
 class Finding(NamedTuple):
@@ -60,7 +60,7 @@ class Finding(NamedTuple):
 
 
 class Watcher:
-    """A signer without a key, for a shop without a signing key."""
+    """Stands in for the signer of a shop that has no signing key. Signing raises InvalidTerms."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -123,7 +123,10 @@ def _sold(shop: str) -> bool:
 
 
 def _opened(arguments: argparse.Namespace) -> tuple[list[Finding], Store | None]:
-    """Opens the store at the selected shop; ``Store.shop`` is empty if none can be selected."""
+    """Opens the store, scoped to the selected shop. Returns findings and the store.
+
+    ``Store.shop`` is empty if ``--shop`` is missing and the store has no shop or several shops.
+    """
     try:
         store = store_of(arguments.store, create=False)
     except PaymentError as error:
@@ -150,7 +153,7 @@ def _vault(found: list[Finding]) -> Vault | None:
 
 
 def _signer(found: list[Finding], variable: str, shop: str) -> KeySigner | None:
-    if _sold(shop) and variable not in os.environ:  # a paywall's program may have it elsewhere
+    if _sold(shop) and variable not in os.environ:  # the paywall's own process may have the key
         return None
     try:
         return signer_of(variable)
@@ -160,7 +163,7 @@ def _signer(found: list[Finding], variable: str, shop: str) -> KeySigner | None:
 
 
 def _store_key(store: Store, vault: Vault) -> Finding:
-    """Checks whether the ring has the store's key and decrypts the store's values."""
+    """Checks whether the key ring has the store's key and decrypts the store's values."""
     if not holds_key(store, vault):
         return Finding("store key", False, WRONG_KEY)
     values = dict.fromkeys(store.sealed(SAMPLE))
@@ -279,7 +282,8 @@ async def _shop(
     merchant = Merchant(
         node,
         store,
-        vault or Vault([bytes(KEY_LENGTH)]),  # nothing is encrypted or decrypted with it
+        # a placeholder: the checks neither encrypt nor decrypt with it
+        vault or Vault([bytes(KEY_LENGTH)]),
         domain,
         signer or Watcher(recipient),
         policy=Policy(depth=arguments.depth),
@@ -323,7 +327,7 @@ async def _contracts(arguments: argparse.Namespace, merchant: Merchant) -> list[
 
 
 async def _collector(merchant: Merchant) -> Finding:
-    """Checks whether the permit collector is deployed, or no open order needs it."""
+    """Checks the permit collector, which must be deployed if an open order needs it."""
     code = await merchant.node.call("eth_getCode", merchant.collector, "latest")
     if code != "0x":
         return Finding("collector", True, f"{merchant.collector} is deployed")
@@ -356,7 +360,7 @@ def ether(wei: int) -> str:
 
 
 def _can_capture(merchant: Merchant) -> Finding:
-    """Checks whether the signer's account belongs to the shop and can capture its open orders."""
+    """Checks whether the signer belongs to the shop and can capture the shop's open orders."""
     signer, recipient = merchant.signer.address, merchant.recipient
     if signer == recipient:
         return Finding("signer", True, f"{signer} is the recipient")

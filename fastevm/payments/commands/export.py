@@ -1,4 +1,7 @@
-"""``fastevm pay export``: exports orders and movements as CSV, for accounting."""
+"""``fastevm pay export``: exports orders and movements as CSV, for accounting.
+
+A movement is a refund, a sweep or an operation on a hold.
+"""
 
 import argparse
 import csv
@@ -93,7 +96,7 @@ def rows(store: Store, monies: Monies) -> Iterator[list[str]]:
 
 
 def _gas(sent: list[Submission], movement: str) -> str:
-    """Returns the cost in wei of the transactions of a movement.
+    """Returns the cost in wei of the transactions that were sent for a movement.
 
     If ``movement`` is "", returns the cost of the order's own transactions.
     """

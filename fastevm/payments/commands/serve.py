@@ -16,7 +16,7 @@ from fastevm.payments.webhooks import Sender
 log: Final = logging.getLogger(__name__)
 
 HOST: Final = "127.0.0.1"
-METRICS_PORT: Final = 4021  # after the facilitator's 4020
+METRICS_PORT: Final = 4021  # the port after the facilitator's default port, 4020
 
 
 def port(value: str) -> int:
@@ -72,7 +72,7 @@ async def _listen(runner: web.AppRunner, wanted: int | None) -> int:
         return await listen(runner, HOST, wanted)
     try:
         return await listen(runner, HOST, METRICS_PORT)
-    except InvalidTerms:  # another shop of this machine has it
+    except InvalidTerms:  # another process, such as another shop's, listens on the port
         return await listen(runner, HOST, 0)
 
 

@@ -45,11 +45,11 @@ STORE_HINT: Final = f"pass --store or set {STORE_VARIABLE}"
 DEFAULT_STORE: Final = "sqlite:///payments.db"
 DEFAULT_NODE: Final = "http://127.0.0.1:8545"
 X402_COMMANDS: Final = "list, show, export, doctor and rotate-keys"
-ASK_SECONDS: Final = 3.0  # to read symbol and decimals of a token from the node
+ASK_SECONDS: Final = 3.0  # seconds; timeout for reading a token's symbol and decimals from the node
 
 
 class OnlySold(InvalidTerms):
-    """Raised if a command needs a merchant's shop and the selected payments are a facilitator's."""
+    """Raised if a command needs a merchant's shop, but the selected shop is a facilitator's."""
 
 
 _SHOP: Final = re.compile(r"\d{1,78}/0x[0-9a-fA-F]{40}/0x[0-9a-fA-F]{40}")
@@ -212,7 +212,7 @@ def _check_known(store: Store, shop: str) -> None:
 def shop_name(text: str) -> str:
     """Returns a shop's name as the store spells it: with checksummed addresses."""
     if _SHOP.fullmatch(text) is None:
-        return text  # `check_shop` reports other forms
+        return text  # `check_shop` reports a name that has another form
     chain_id, *addresses = text.split("/")
     return "/".join((str(int(chain_id)), *map(to_checksum_address, addresses)))
 
@@ -234,7 +234,10 @@ def no_shop(shops: Sequence[str]) -> str:
 
 
 def signer_of(variable: str = SIGNER_VARIABLE) -> KeySigner:
-    """Returns the signer of the key in a variable. Errors (InvalidTerms) do not show the key."""
+    """Returns a signer with the key in an environment variable.
+
+    Raises InvalidTerms if the variable has no valid key. The text does not show the key.
+    """
     key = os.environ.get(variable)
     if key is None:
         raise InvalidTerms(f"{variable} is not set: set it to a private key, 64 hex digits")
@@ -307,7 +310,7 @@ async def domain_of(store: Store, shop: str, node: NodeClient) -> tuple[Domain, 
 
 
 async def check_chain(node: NodeClient, shop: str) -> None:
-    """Raises InvalidTerms if the node is on another chain than the shop."""
+    """Raises InvalidTerms if the node's chain id is not that of the shop."""
     wanted = shop.split("/")[0]
     found = int(await node.call("eth_chainId"), 16)
     if str(found) != wanted:
@@ -323,7 +326,8 @@ async def merchant_of(
 ) -> AsyncIterator[Merchant]:
     """Opens the merchant of the selected shop; with ``create``, the store may be new.
 
-    Raises InvalidTerms if the node is on another chain, VaultError for a wrong key.
+    Raises InvalidTerms if the node's chain id is not that of the shop, and VaultError if the key in
+    the environment is not the store's key.
     """
     store = shop_of(arguments, create=create)
     try:
@@ -379,7 +383,7 @@ def acting(
 
 
 async def _spelled(arguments: argparse.Namespace, merchant: Merchant, message: str) -> str:
-    """Formats the amounts in a message; they may be in base units of the shop's token."""
+    """Converts the amounts in a message from base units of the shop's token to decimals."""
     if " units" not in message:
         return message
     money = await to_thread(money_of, arguments, merchant.store)

@@ -142,7 +142,8 @@ def _due_now(store: Store, name: str) -> str:
 def _done(store: Store, arguments: argparse.Namespace) -> str:
     if arguments.add:
         secret = add_endpoint(store, Vault.from_environment(), *arguments.add)
-        host = URL(arguments.add[1]).host or ""  # normalised as for the connection
+        # the host as aiohttp normalises it for the connection
+        host = URL(arguments.add[1]).host or ""
         if (":" in host or host.replace(".", "").isdigit()) and not is_public(host):
             print(f"{arguments.program}: note: {NOT_PUBLIC}", file=sys.stderr)
         return secret

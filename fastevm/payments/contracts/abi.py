@@ -61,9 +61,9 @@ class Entry(Struct, frozen=True, dict=True):
             raise AbiError(f"{self.signature}: {error}") from None
 
     def read_log(self, topics: Sequence[bytes], data: bytes) -> Decoded | None:
-        """Decodes a log of this event. Returns None for other logs.
+        """Decodes a log of this event. Returns None for logs of other events.
 
-        Also returns None if the log has other indexed arguments than this ABI declares.
+        Also returns None if the log does not have the indexed arguments that this ABI declares.
         """
         indexed = [kind for _, kind, is_indexed in self.inputs if is_indexed]
         unindexed = [kind for _, kind, is_indexed in self.inputs if not is_indexed]

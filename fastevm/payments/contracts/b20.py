@@ -1,7 +1,7 @@
 """Creates B20 stablecoins, which Base's execution clients implement, on a chain of Base.
 
 to, data = stablecoin("Laptop Dollar", "LUSD", admin)
-...  # a transaction of any account, the creator
+...  # send the call from any account: this account is the creator
 token = address_of(creator, "LUSD")
 """
 
@@ -14,8 +14,8 @@ from eth_utils.crypto import keccak
 from fastevm.payments.calls import call_data
 
 FACTORY: Final = "0xB20f000000000000000000000000000000000000"
-STABLECOIN: Final = 1  # the variant
-VERSION: Final = 1  # of the parameters
+STABLECOIN: Final = 1  # B20's number for the token variant "stablecoin"
+VERSION: Final = 1  # version of the encoding of `params`
 PREFIX: Final = bytes([0xB2, *bytes(9), STABLECOIN])
 ROLES: Final = ("MINT_ROLE", "PAUSE_ROLE", "UNPAUSE_ROLE", "METADATA_ROLE")
 CURRENCY: Final = "USD"

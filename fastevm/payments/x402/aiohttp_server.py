@@ -54,7 +54,7 @@ def _url(request: web.Request) -> str:
     """Returns the URL of a request, also if its Host header is no address."""
     try:
         return str(request.url)
-    except ValueError:  # also UnicodeError
+    except ValueError:  # UnicodeError is a ValueError, too
         text = f"{request.scheme}://{request.host}{request.raw_path}"
         return text.encode(errors="backslashreplace").decode()
 
@@ -99,7 +99,8 @@ async def _body(request: web.Request, reader: BodyReader) -> bytes:
         text = "the body does not have the encoding that its headers declare"
         raise BadBody(400, "invalid_body", text) from None
     body = reader.whole()
-    request._client_max_size = max(request._client_max_size, len(body))  # for request.post()
+    # so that request.post() accepts the body
+    request._client_max_size = max(request._client_max_size, len(body))
     # The handler can read the body again, from aiohttp's cache or as a stream.
     request._read_bytes = body
     stream = StreamReader(request.protocol, len(body) + 1, loop=asyncio.get_running_loop())
@@ -159,9 +160,9 @@ async def _run(request: web.Request, handler: Handler) -> Reply:
 
 
 async def _prepared(answer: web.StreamResponse) -> None:
-    """Makes aiohttp read a file in parts. sendfile() would send the file before it is paid.
+    """Makes aiohttp read a file in parts. sendfile() would send it before the payment.
 
-    aiohttp sets the headers before it calls this, so the file is not compressed.
+    aiohttp sets the headers before it calls this function, so the file is not compressed.
     """
     if isinstance(answer, web.FileResponse):
         answer._compression = True
@@ -175,15 +176,15 @@ class _Collector(AbstractStreamWriter):
         self._body = AnswerBody()
 
     async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
-        """Takes status and headers."""
+        """Stores status and headers."""
         self._status, self._headers = int(status_line.split(" ", 2)[1]), list(headers.items())
 
     async def write(self, chunk: bytes | bytearray | memoryview) -> None:
-        """Takes a part of the body."""
+        """Stores a part of the body."""
         self._body.add(chunk)
 
     async def write_eof(self, chunk: bytes = b"") -> None:
-        """Takes the last part of the body."""
+        """Stores the last part of the body."""
         self._body.add(chunk)
 
     async def drain(self) -> None:

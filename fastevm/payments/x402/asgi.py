@@ -19,7 +19,7 @@ from fastevm.payments.x402.purchase import Request, joined, quoted
 
 INNER: Final = ("app", "application", "inner", "_app", "wrapped", "__wrapped__")
 MOST_LAYERS: Final = 64  # wrapped applications that are searched for a root path
-NOT_SOLD: Final = 4402  # close code of a WebSocket below a sold path
+NOT_SOLD: Final = 4402  # close code for a WebSocket on a sold path
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

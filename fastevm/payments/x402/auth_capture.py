@@ -42,7 +42,7 @@ PREFIX: Final = "invalid_auth_capture_evm_"
 CAPTURE_WITHIN: Final = "captureDeadlineSeconds"
 REFUND_WITHIN: Final = "refundDeadlineSeconds"
 DEADLINES: Final = {CAPTURE_WITHIN: "captureDeadline", REFUND_WITHIN: "refundDeadline"}
-# Members of extra, by type.
+# Members of an offer's `extra`, by type.
 TEXTS: Final = (
     *DOMAIN, "authCaptureEscrow", "captureAuthorizer", "captureMode", "feeRecipient",
     "operatorType", "paymentFlow", "policy", "receiverAuthorizer",

@@ -167,7 +167,7 @@ def sendable(reply: Reply, method: str) -> Reply:
     9110, 7.6.1) are left out, because the server sets its own.
     """
     status = reply.status
-    # bool is an int
+    # True is an int for isinstance
     if type(status) not in (int, HTTPStatus) or not LEAST_STATUS <= status <= MOST_STATUS:
         raise ValueError(f"a paid answer has the invalid status {status!r:.40}")
     if reply.body and status in BODILESS:

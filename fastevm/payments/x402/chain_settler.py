@@ -62,12 +62,12 @@ NO_BLOCK: Final = 0  # block hash of a pre-confirmed receipt
 # move. Covers a node that is behind the others, and a reorganisation of the newest blocks.
 AFTER_WINDOW: Final = 30
 MOST_VERIFIED: Final = 10_000  # verified payments in memory
-MOST_IN_FLIGHT: Final = 100  # recorded orders of a payer that are compared with its balance
+MOST_IN_FLIGHT: Final = 100  # a payer's recorded orders that are compared with the payer's balance
 SPENT_TOPICS: Final = [Event.USED.topic, Event.CANCELED.topic]
 DONE: Final = (State.CAPTURED, State.PAID, State.HELD, State.RELEASED)
 ENDED: Final = (State.STORED, State.FAILED, State.EXPIRED, State.CANCELLED)
 MOVING: Final = (State.CAPTURING, State.AUTHORIZING)
-FINISH_SECONDS: Final = 0.2  # between two passes of `ChainSettler.finish`
+FINISH_SECONDS: Final = 0.2  # seconds between two passes of `ChainSettler.finish`
 BEHIND: Final = 16  # blocks by which a node may be behind the others
 COLLECTING: Final = (Purpose.CAPTURE, Purpose.HOLD)
 
@@ -131,7 +131,8 @@ class ChainSettler:
         self._locks = PaymentLocks()
         self._verified: dict[str, bytes] = {}  # hash of the signature by order id
         self._starting: dict[str, Order] = {}  # orders whose transaction is being reserved
-        self._begun: set[str] = set()  # ids of orders whose first request has no key and waits
+        # ids of orders whose first request has no key and still waits for the result
+        self._begun: set[str] = set()
 
     @property
     def account(self) -> str:
@@ -257,8 +258,8 @@ class ChainSettler:
     async def recorded(self, payment: Payment, offer: Requirements) -> Claim | None:
         """Returns the claim of a payment that was sent to this chain; None if it was not sent.
 
-        The settings do not matter. Raises Malformed, or Refused if the terms of the payment differ
-        from the order or the offer.
+        Does not check whether the current settings accept the payment. Raises Malformed, or Refused
+        if the terms of the payment differ from the order or the offer.
         """
         terms = read_terms(dict(payment.payload))
         order = await to_thread(self.store.find, offer.asset, terms.payer, "0x" + terms.nonce.hex())
@@ -295,8 +296,8 @@ class ChainSettler:
     async def check_unsent(self, claim: Claim) -> None:
         """Raises Refused if the payment's transaction is in flight.
 
-        The chain may not show such a transaction. A seller that has lost the grant would take the
-        payment for a new one.
+        The chain may not show such a transaction. A seller that has lost the payment's grant would
+        treat the payment as new.
         """
         order = await self.known(claim)
         if order is not None and order.state in (*DONE, *MOVING):
@@ -305,7 +306,7 @@ class ChainSettler:
     async def check_unspent(self, claim: Claim) -> None:
         """Raises Refused if the payment's nonce is used, or if a transaction in flight may use it.
 
-        After its window a payment could seem unpaid, and its payer would pay again.
+        After its window, a payment that was made could seem unpaid, and the payer would pay again.
         """
         order = await self.known(claim)
         if order is None or order.state not in (*DONE, *MOVING):
@@ -344,18 +345,20 @@ class ChainSettler:
         except Refused as refusal:
             spent = refusal.reason in reasons.SPENT
             if order is not None and (spent or await self._was_published(order)):
-                # `_outcome` reads from the chain whether it was paid, or still can be
+                # `_outcome` reads from the chain whether the payment was made, or still can be made
                 await to_thread(self._check_signature, order, claim)
                 return order, False
             if order is not None or not spent or not self._was_verified(claim):
                 raise
-            # somebody else submitted it after we verified it, and it counts for this request
+            # Somebody else submitted the payment after this facilitator had verified it. The
+            # payment counts for this request.
             order = await self._added(claim)
             await to_thread(partial(self.store.entitle, order.id, caller, anew=True))
             return order, True
         async with self._affordable(claim):
             order = order or await self._added(claim)
-            # entitle before publishing: until then only the payer has the signature
+            # Records the caller before the transaction publishes the signature. Until then only the
+            # payer has the signature, so this caller is the payer.
             await to_thread(partial(self.store.entitle, order.id, caller, anew=True))
             await self._submit(order, call)
         return await to_thread(self.store.order, order.id), True
@@ -427,7 +430,7 @@ class ChainSettler:
             raise Unavailable(text)
 
     def _check_signature(self, order: Order, claim: Claim) -> None:
-        """Raises Refused if the order has a stored signature and the claim has another one."""
+        """Raises Refused if the order has a stored signature that differs from the claim's."""
         if order.sealed is None:
             return
         stored = self.vault.open(order.sealed, order.seal_context)
@@ -493,9 +496,11 @@ class ChainSettler:
                 await asyncio.sleep(max(0.0, min(self.rules.tend_every, left)))
 
     def _counts(self, receipt: dict[str, Any], newest: Collection[str] = ()) -> bool:
-        """Whether a receipt is sufficient.
+        """Whether a receipt decides the result of a payment.
 
-        A failure counts only in a canonical block, and only of one of the ``newest`` transactions.
+        A success counts in a canonical block, or before it if ``Rules.preconfirmed`` is set. A
+        failure counts only in a canonical block, and only if it is one of the ``newest``
+        transactions.
         """
         canonical = int(receipt["blockHash"] or "0x0", 16) != NO_BLOCK
         if int(receipt["status"], 16) == 1:
@@ -503,7 +508,7 @@ class ChainSettler:
         return canonical and receipt["transactionHash"] in newest
 
     async def _failed(self, order: Order) -> tuple[Settled, bool]:
-        """Handles a reverted transaction."""
+        """Records why a transaction reverted. Returns the order's result, as `_ended` does."""
         try:
             await self.transactions.follow()
         except PaymentError:
@@ -513,9 +518,9 @@ class ChainSettler:
     async def _ended(self, order: Order) -> tuple[Settled, bool]:
         """Returns an order's result if no transaction is in flight, and whether waiting may help.
 
-        The result is a success if somebody else submitted the payment. It is pending while the
-        token reports the nonce as used but no receipt shows which transaction used it, because
-        nodes index logs after blocks. It is also pending while anybody can still submit the
+        The result is a success if somebody else submitted the payment. The result is pending while
+        the token reports the nonce as used but no receipt shows which transaction used it, because
+        nodes index logs after blocks. The result is also pending while anybody can still submit the
         published signature.
         """
         sent = await to_thread(partial(self.store.submissions, order_id=order.id))

@@ -26,7 +26,7 @@ from fastevm.rpc_client.messages import Call as NodeCall
 BLOCK: Final = "pending"
 
 
-@hiding("data")  # it contains the payer's signature
+@hiding("data")  # `data` contains the payer's signature
 class Call(NamedTuple):
     """A call that the facilitator's account makes. ``gas`` is the gas estimate."""
 

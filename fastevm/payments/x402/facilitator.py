@@ -162,8 +162,8 @@ class Facilitator(AsyncClosing):
     ) -> Settled:
         """Returns the result of a payment that earlier settings accepted.
 
-        After a restart without the payment's token, recipient, scheme or operator, the store still
-        has the payment's transaction. Raises ``refusal`` for any other payment.
+        If the facilitator was restarted without the payment's token, recipient, scheme or operator,
+        the store still has the payment's transaction. Raises ``refusal`` for any other payment.
         """
         settler = self.settlers.get(offer.chain_id)
         found = None if settler is None else await settler.recorded(payment, offer)
@@ -171,7 +171,7 @@ class Facilitator(AsyncClosing):
             await self._check_unrecorded(payment, offer)
             raise refusal
 
-        async def refuse() -> None:  # its transaction is not sent again
+        async def refuse() -> None:  # the transaction of a recorded payment is not sent again
             raise refusal
 
         return await settler.settle(found, refuse, claim)
@@ -179,8 +179,8 @@ class Facilitator(AsyncClosing):
     async def _check_unrecorded(self, payment: Payment, offer: Requirements) -> None:
         """Raises Refused if a payment that these settings refuse was sent under earlier settings.
 
-        For any other reason the payer would sign again. Also covers chains that are no longer
-        served.
+        The reason is NONCE_USED, because after any other reason the payer would sign again. Also
+        covers chains that are no longer served.
         """
         for settler in self.settlers.values():
             if await settler.was_sent(payment, offer):
@@ -192,7 +192,7 @@ class Facilitator(AsyncClosing):
                 raise Refused(reasons.NONCE_USED, text)
 
     def fault_of(self, offer: Requirements) -> str | None:
-        """Returns why the facilitator accepts no payment for an offer; None if it accepts one."""
+        """Returns why the facilitator can accept no payment for an offer; None if it can."""
         settler = self.settlers.get(offer.chain_id)
         if settler is None:
             served = ", ".join(map(str, self.settlers)) or "none"

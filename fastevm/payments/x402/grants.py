@@ -33,7 +33,7 @@ MOST_BYTES: Final = 256 * 1024 * 1024  # of answers kept in memory
 LONGEST_COPY: Final = 262_144  # bytes; longer answers are deleted after LONG_COPY_SECONDS
 LONG_COPY_SECONDS: Final = 600.0  # enough for a payer to ask again after a broken connection
 BUSY_SECONDS: Final = 10.0
-SWEEP_SECONDS: Final = 60.0  # between deletions of expired grants
+SWEEP_SECONDS: Final = 60.0  # seconds between deletions of expired grants
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,8 @@ class MemoryGrants:
     def _forget_answers(self, newest: str) -> None:
         """Deletes answers that were sent, the oldest first, until half of the limit is free.
 
-        Keeps their grants, so that no payment gets a second answer, and the answer of ``newest``.
+        Keeps the grants, so that no payment gets a second answer. Also keeps the answer of
+        ``newest``.
         """
         for key, known in list(self._grants.items()):
             if self._bytes <= self.most_bytes // 2:
@@ -242,7 +243,7 @@ _COLUMNS: Final = (
     "key", "request", "payload", "secret", "claim", "holder", "since", "expires", "phase",
     "proved", "receipt", "status", "headers", "body", "offer",
 )  # fmt: skip
-OWN_TABLES: Final = frozenset({"payments", "grants"})  # "grants": of older versions
+OWN_TABLES: Final = frozenset({"payments", "grants"})  # older versions have the table "grants"
 _INSERT: Final = f"INTO payments VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
@@ -406,7 +407,7 @@ class PaymentLocks:
         self._locks[key] = lock, waiting + 1
         try:
             await lock.acquire()
-        except BaseException:  # the client is gone
+        except BaseException:  # the client disconnected while it waited for the lock
             self._leave(key)
             raise
 

@@ -65,7 +65,9 @@ class HoldRoutes:
         return web.json_response({"holds": found[:PAGE]})
 
     async def one(self, request: web.Request) -> web.Response:
-        """Returns a hold with the payment state in the escrow and the movements."""
+        """Returns a hold with its payment state in the escrow and its movements (captures, refunds,
+        void).
+        """
         try:
             settler, order = await self._find(request.match_info["id"])
             hold = await settler.holds.hold(order.id)
@@ -77,7 +79,7 @@ class HoldRoutes:
         )
 
     async def move(self, work: Work, request: web.Request) -> web.Response:
-        """Starts a movement of a hold, and returns its state."""
+        """Captures, voids or refunds a hold with ``work``. Returns the state of the movement."""
         try:
             text = await request.read()
             body = as_object(strict_json(text), "body") if text.strip() else {}

@@ -87,7 +87,7 @@ def decode_header(text: str) -> Json:
     return as_object(strict_json(raw), "message")
 
 
-@hiding("url")  # its query may contain a key of the caller
+@hiding("url")  # the query of the URL may contain a key of the caller
 class Resource(Struct, frozen=True, kw_only=True):
     """The resource that is paid for."""
 

@@ -44,13 +44,15 @@ from fastevm.payments.x402.messages import (
 from fastevm.payments.x402.proofs import IDENTIFIER, SIGN_IN, SIGN_IN_HEADER, new_id
 from fastevm.payments.x402.proofs import answer as answer_challenge
 
-# How often one payment is presented while its result is unknown. With pauses of 1 s this takes
-# longer than 120 s, after which another process of the server takes over from one that stopped.
+# How often the payer presents a payment while its result is unknown. If a process of the server has
+# stopped, another process takes over its payments after 120 s. With pauses of 1 s, 150 attempts
+# take longer than that.
 ATTEMPTS: Final = 150
 MOST_NAMED: Final = 3  # offers named in an error
 PAUSE_SECONDS: Final = 1.0  # between presentations, unless the server sends Retry-After
-LONGEST_PAUSE: Final = 10.0  # seconds; a longer Retry-After counts as this
-# Answers of a server, or of a proxy in front of it, that do not say whether it took the payment.
+LONGEST_PAUSE: Final = 10.0  # seconds; maximum pause after a Retry-After
+# Answers of a server, or of a proxy in front of the server, that do not show whether the server
+# accepted the payment.
 UNKNOWN: Final = (408, 425, 429, 502, 503, 504)
 
 

@@ -47,8 +47,8 @@ from fastevm.payments.x402.renewal import Renewal
 log: Final = logging.getLogger(__name__)
 
 HEADERS: Final = {"payment-signature": 2, "x-payment": 1}
-# Headers that have one value, which contains no comma. Servers and applications disagree about
-# which of several values counts.
+# Headers that may have only one value, which contains no comma. If such a header is repeated,
+# servers and applications disagree about which value counts.
 ONE_VALUE: Final = (
     "host", "content-length", "transfer-encoding", *HEADERS, proofs.SIGN_IN_HEADER.lower(),
     "access-control-request-method",
@@ -61,7 +61,8 @@ METHODS: Final = (
 ANY: Final = "*"
 SCHEMES: Final = (EXACT, AUTH_CAPTURE)
 LONGEST_MESSAGE: Final = 500  # characters of a facilitator's message in a 402
-IGNORED: Final = "".join(map(chr, range(33))) + "\x7f\x85\xa0\u2028\u2029"  # at a path's end
+# characters that are ignored at the end of a path
+IGNORED: Final = "".join(map(chr, range(33))) + "\x7f\x85\xa0\u2028\u2029"
 
 _PREFLIGHT: Final = [
     ("Vary", "Origin, Access-Control-Request-Method"), ("Cache-Control", "no-store")
@@ -98,7 +99,7 @@ def _check_offer(offer: Requirements) -> None:
     if offer.amount == 0:
         raise InvalidTerms("offers: amount: expected at least 1 unit; a free route needs no sale")
     if offer.extra.get("assetTransferMethod") not in (None, "eip3009"):
-        return  # of another vendor's facilitator
+        return  # a transfer method that only other facilitators support, with other members
     for member in ("name", "version"):
         if not isinstance(offer.extra.get(member), str) or not offer.extra[member]:
             raise InvalidTerms(
@@ -216,8 +217,8 @@ class Paywall:
 
         A request target must be a path: servers and mounted applications read anything else in
         different ways. A request of a sold path is refused if the path has several prices, if a
-        header with one value is repeated, if it asks for another protocol, or if its method is
-        unknown.
+        header with one value is repeated, if the request asks for another protocol, or if its
+        method is unknown.
         """
         if any(text and not text.startswith("/") for text in (request.path, request.target)):
             text = "expected a request target that starts with a slash"
@@ -271,7 +272,7 @@ class Paywall:
             return await self._sold_to(request, sale, payment, offer, run)
         except Malformed as error:
             return as_json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
-        except (Unavailable, StoreError) as error:  # also of the grants
+        except (Unavailable, StoreError) as error:  # of the engine, or of the store of grants
             log.warning("a payment could not be processed: %s", error)
             return later({"error": reasons.SETTLE_ERROR})
 
@@ -323,7 +324,8 @@ class Paywall:
 
         Requests with the same payment run one after the other.
         """
-        if payment.accepted is not None and not payment.chooses(offer):  # that of a grant
+        # the offer comes from the grant
+        if payment.accepted is not None and not payment.chooses(offer):
             payment = replace(payment, accepted=offer, scheme=offer.scheme)
         key = key_of(payment, offer)
         purchase = Purchase(
@@ -343,7 +345,7 @@ class Paywall:
             self._locks.release(key)
 
     def _holder(self) -> str:
-        """Returns the id under which this process holds grants. It changes after a fork."""
+        """Returns the id under which this process holds grants. Forked processes have other ids."""
         return f"{self._name}-{os.getpid()}"
 
     def url_of(self, request: Request) -> str:

@@ -41,7 +41,8 @@ SIGN_IN_HEADER: Final = "SIGN-IN-WITH-X"
 LEAST_SECRET: Final = 22  # characters of an id that counts as a secret: 128 bits in base64url
 CHALLENGE_MS: Final = 300_000  # how long a challenge may be answered
 
-_ID: Final = re.compile(r"[a-zA-Z0-9_-]{16,128}")  # of the extension's specification
+# the form that the extension's specification requires
+_ID: Final = re.compile(r"[a-zA-Z0-9_-]{16,128}")
 _CHAIN: Final = re.compile("eip155:[0-9]{1,78}")
 _NONCE: Final = re.compile(r"[0-9a-f]{44}")  # Unix milliseconds (12 digits), then the HMAC tag
 
@@ -76,7 +77,7 @@ def id_of(payment: Payment) -> str:
         return ""
     info = as_object(as_object(extension, IDENTIFIER).get("info") or {}, f"{IDENTIFIER}.info")
     if info.get("id") is None:
-        return ""  # the client repeats the server's declaration
+        return ""  # the client only repeats the server's declaration of the extension
     found = as_text(info, "id")
     if _ID.fullmatch(found) is None:
         raise Malformed(f"{IDENTIFIER}: expected 16 to 128 letters, digits, '-' or '_'")

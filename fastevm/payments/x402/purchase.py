@@ -250,7 +250,8 @@ class Purchase(Struct):
         if grant.phase is Phase.SETTLING:
             settled = await self._settled(grant)
             if again and not (settled.success or settled.final):
-                # this failure is of the current attempt; an earlier one may have moved the money
+                # The failure belongs to the current attempt. An earlier attempt may have moved the
+                # money.
                 text = f"an earlier settlement had no clear result; now: {settled.reason}"
                 settled = replace(settled, reason=reasons.PENDING, message=text)
             receipt = encode_header(settled.show(self.payment.version))

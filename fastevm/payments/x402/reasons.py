@@ -51,7 +51,7 @@ _AFTER: Final = (
     "timeout", "transaction_failed", "unexpected", "unknown",
 )  # fmt: skip
 
-# Of a paywall's 409 and 503.
+# Reasons in the bodies of a paywall's answers with status 409 and 503.
 NOT_PROVED: Final = "payer_not_proved"
 OTHER_REQUEST: Final = "payment_of_another_request"
 NOT_KEPT: Final = "answer_not_kept"

@@ -34,7 +34,8 @@ from fastevm.rpc_client.messages import shown_address
 
 VERIFY_SECONDS: Final = 15.0
 SETTLE_SECONDS: Final = 90.0
-SCHEMES_OF_TOKENS: Final = ("basic", "bearer")  # of Authorization, in lower case
+# authentication schemes that need a token after their name, in lower case
+SCHEMES_OF_TOKENS: Final = ("basic", "bearer")
 
 
 @checked

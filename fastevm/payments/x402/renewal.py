@@ -27,7 +27,7 @@ class Renewal:
 
     def _begin(self) -> None:
         self._process = os.getpid()
-        self._held: dict[str, str] = {}  # holder by key
+        self._held: dict[str, str] = {}  # id of the holder, by the grant's key
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 

@@ -94,7 +94,7 @@ def _request(environ: Environ) -> Request:
         for name in ("SCRIPT_NAME", "PATH_INFO")
     )
     if root and path and not path.startswith("/"):
-        path = "/" + path  # the application reads PATH_INFO as a separate segment
+        path = "/" + path  # the application reads SCRIPT_NAME and PATH_INFO as separate segments
     path = root + path
     query = environ.get("QUERY_STRING", "")
     base = application_uri({**environ, "SCRIPT_NAME": ""}).rstrip("/")
@@ -132,7 +132,7 @@ def _run(app: Application, environ: Environ, body: bytes) -> Reply:
         return written.add
 
     copy = {**environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
-    copy.pop("HTTP_TRANSFER_ENCODING", None)  # the server has decoded it
+    copy.pop("HTTP_TRANSFER_ENCODING", None)  # the server has decoded the body
     copy.pop("wsgi.file_wrapper", None)  # only the server itself can send its wrapper
     parts = app(copy, start_response)
     try:
