@@ -75,7 +75,7 @@ def encode_zeros(signature: str) -> bytes:
 
 
 def test_the_chain_knows_every_function() -> None:
-    """A function that the chain does not know reverts with its own selector."""
+    """A call to an unknown function reverts with the function's selector."""
     for kind, address, evm in addresses():
         functions = [each for found in kind.interface.functions.values() for each in found]
         assert functions

@@ -16,7 +16,7 @@ IGNORED = {"*.egg-info/": "fastevm.egg-info", "*.so": "fastevm/evm/machine.so", 
 
 
 def make(folder: Path, *words: str) -> str:
-    """Runs `make` as in a separate shell. Returns the output."""
+    """Runs `make` without the variables that an outer `make` sets. Returns the output."""
     environment = {
         k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "PYTHON", "VENV")
     }

@@ -14,7 +14,7 @@ pytest.importorskip("setuptools", reason="setup.py needs setuptools")
 ZERO = "-ftrivial-auto-var-init=zero"
 PATTERN = "-ftrivial-auto-var-init=pattern"
 USUAL = "fastevm/simulate/batch.pyx"
-HOT = "fastevm/core/interpreter/loop.pyx"  # a package in which initialising costs too much
+HOT = "fastevm/core/interpreter/loop.pyx"  # in its package, initialising costs too much
 # Loads setup.py with a command that compiles nothing. Prints the flags of two extensions.
 SCRIPT = """
 import json, runpy, sys

@@ -14,7 +14,7 @@ KEY = b"\x11" * 32
 SENDER = public_key_address(KEY)
 RECIPIENT = b"\x22" * 20
 ETHER = 10**18
-# The code of the replaced system contracts, which return nothing.
+# Chains of these tests have this code at the system contracts below. It returns no requests.
 STOP = b"\x00"
 REQUEST_CONTRACTS = (
     "00000961ef480eb55e80d19ad83579a64c007002",
@@ -33,7 +33,7 @@ def config(fork="Osaka", chain_id=1):
 
 
 def new_chain(fork="Osaka", alloc=None, limits=None, **members):
-    """Returns a chain with one set of rules and only its genesis block."""
+    """Returns a chain that has only its genesis block. All blocks have the rules of ``fork``."""
     accounts = {SENDER.hex(): {"balance": hex(100 * ETHER)}}
     contracts = REQUEST_CONTRACTS + (BUILDER_CONTRACTS if "Amsterdam" in fork else ())
     accounts |= {address: {"code": "0x" + STOP.hex()} for address in contracts}

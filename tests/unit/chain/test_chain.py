@@ -1,4 +1,4 @@
-"""Tests kept blocks and states, the canonical branch, and rejected blocks."""
+"""Tests which blocks and states a chain keeps, its canonical branch, and rejected blocks."""
 
 import pytest
 
@@ -249,7 +249,7 @@ def test_an_invalid_transaction_is_named_by_its_index():
 
 
 def build_unchecked(chain, transactions):
-    """Returns a block with transactions. Not all of them can be executed."""
+    """Returns a block of these transactions without executing them, so they may be invalid."""
     block = build(chain)[0]
     body = Block(block.header, tuple(transactions), (), block.withdrawals)
     header = replace(block.header, transactions_root=transactions_root(body))
@@ -303,7 +303,7 @@ def test_the_state_of_the_first_block_must_be_its_own():
 
 
 def first_of_another(root: bytes) -> Block:
-    """Returns a block that no chain of these tests contains."""
+    """Returns a block with this state root. It belongs to no chain of these tests."""
     return Block(replace(new_chain().genesis.header, number=70, state_root=root))
 
 

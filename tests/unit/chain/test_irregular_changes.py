@@ -1,4 +1,4 @@
-"""Tests state changes at the first block of a fork that no transaction makes."""
+"""Tests state changes that a fork makes in its first block without a transaction."""
 
 import pytest
 

@@ -14,7 +14,7 @@ SENDER = "0x" + public_key_address(KEY).hex()
 TARGET, COINBASE = "0x" + "11" * 20, "0x" + "cc" * 20
 ROOT = "0x" + "00" * 32
 
-# fork -> members of its environment besides the common ones
+# fork -> members of its environment that `env_of` adds to the members of all forks
 LATER: dict[str, dict[str, Any]] = {
     "frontier": {"currentDifficulty": "0x20000"},
     "london": {"currentDifficulty": "0x20000", "currentBaseFee": "0x7"},
@@ -53,7 +53,7 @@ def transaction(**changes: Any) -> dict[str, Any]:
 
 
 def alloc(code: str = "0x") -> dict[str, Any]:
-    """Returns a rich sender, and TARGET with ``code``."""
+    """Returns the accounts before the transactions: a rich sender, and TARGET with ``code``."""
     return {
         SENDER: {"balance": "0xde0b6b3a7640000"},
         TARGET: {"balance": "0x0", "code": code, "storage": {"0x1": "0x2"}},
@@ -67,7 +67,7 @@ def run(
     *options: str,
     fork: str = "london",
 ) -> tuple[int, dict[str, Any]]:
-    """Runs the tool with its input on standard input. Returns exit code and output."""
+    """Runs ``t8n`` with ``inputs`` on standard input. Returns exit code, and output or error."""
     streams = ["--input.alloc=stdin", "--input.env=stdin", "--input.txs=stdin"]
     streams += ["--output.alloc=stdout", "--output.result=stdout", "--output.body=stdout"]
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(inputs)))

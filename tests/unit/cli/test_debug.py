@@ -25,7 +25,7 @@ OUTER_CODE = "5f5f5f5f5f" + "73" + "c1" * 20 + "5af1" + "50" + "5f5ffd" + "00" *
 def write(folder: Path, name: str, code: str, lines: list[str], at: list[int]) -> None:
     """Writes an artifact of Foundry.
 
-    ``at``: the line of each instruction, from 1, or -1 for none.
+    ``at``: for each instruction its line number, counted from 1, or -1 if it has no line.
     """
     (folder / "src").mkdir(exist_ok=True)
     (folder / f"src/{name}.sol").write_text("".join(f"{line}\n" for line in lines))
@@ -138,13 +138,13 @@ def test_commands_step_through_the_lines(
     shown = [line.partition(" ")[0] for line in lines if line.startswith("src/")]
     assert shown == [
         "src/Outer.sol:2",
-        "src/Outer.sol:3",  # s
-        "src/Outer.sol:3",  # n: over the call
-        "src/Inner.sol:4",  # b
-        "src/Outer.sol:3",  # s
-        "src/Outer.sol:4",  # the empty command repeats s
-        "src/Outer.sol:4",  # u: there is no caller, so the last line
-        "src/Outer.sol:4",  # c
+        "src/Outer.sol:3",  # s: step
+        "src/Outer.sol:3",  # n: next line, without the lines of the called contract
+        "src/Inner.sol:4",  # b: back
+        "src/Outer.sol:3",  # s: step
+        "src/Outer.sol:4",  # empty: repeats s
+        "src/Outer.sol:4",  # u: up; without a caller, goes to the last line
+        "src/Outer.sol:4",  # c: continues to the end
     ]
     assert lines.count(debug.HELP) == 2  # at the start and for an unknown command
 

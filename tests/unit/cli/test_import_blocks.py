@@ -1,4 +1,4 @@
-"""Tests ``fastevm import``: blocks of a file on a chain in memory or in a directory."""
+"""Tests ``fastevm import``, which adds a file's blocks to a chain in memory or in a directory."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_a_directory_keeps_the_blocks(
 
 def test_an_invalid_block_is_named(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
     content = bytearray(files.blocks.read_bytes())
-    content[60] ^= 1  # in the first block's header
+    content[60] ^= 1  # damages the first block's header
     files.blocks.write_bytes(content)
     assert main(["import", "--genesis", files.genesis, str(files.blocks)]) == 1
     printed = capsys.readouterr()

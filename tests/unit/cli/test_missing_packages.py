@@ -1,4 +1,4 @@
-"""Tests that a command names the missing extra."""
+"""Tests that a command whose packages are missing names the extra that installs them."""
 
 import builtins
 import sys

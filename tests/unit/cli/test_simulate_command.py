@@ -1,4 +1,4 @@
-"""Tests ``fastevm simulate`` on a chain in files, and on a saved capsule."""
+"""Tests ``fastevm simulate`` on a chain in files, and on a capsule (a saved payload and state)."""
 
 import argparse
 import io
@@ -26,7 +26,7 @@ def command(*arguments: str) -> int:
 
 
 def recorded(name: str) -> tuple[object, object]:
-    """Returns a recorded payload and its result."""
+    """Returns the payload of a recorded eth_simulateV1 request, and its expected result."""
     path = RECORDED / f"tests/eth_simulateV1/ethSimulate-{name}.io"
     lines = path.read_text().splitlines()
     request = next(json.loads(line[3:]) for line in lines if line.startswith(">> "))

@@ -134,12 +134,12 @@ HASH_READS = [
     ((4, 3, 2), 4, 3),
     ((1, 3, 2), 4, 3),
     ((3, 1, 4), 4, 1),
-    ((5, 6), 0, None),  # these hashes are always zero
+    ((5, 6), 0, None),  # BLOCKHASH of this block (5) and of later blocks is zero
 ]
 
 
 @pytest.mark.parametrize(("numbers", "code", "missing"), HASH_READS)
-@pytest.mark.parametrize("end", ["", "fe"])  # a failed call counts as well
+@pytest.mark.parametrize("end", ["", "fe"])  # fe: the reads of a failed call count too
 @pytest.mark.parametrize("options", [(), ("--opcode.count=stderr",)])
 def test_a_block_hash_that_is_not_given_is_four(
     monkeypatch: Patch, capsys: Capture, numbers: tuple[int, ...], code: int,

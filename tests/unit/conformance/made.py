@@ -25,7 +25,10 @@ def account(**fields: Any) -> dict[str, Any]:
 def state_test(
     fork: str, pre: dict[bytes, dict[str, Any]], post: dict[bytes, dict[str, Any]], **changes: Any
 ) -> dict[str, Any]:
-    """Returns a test with one entry. The expected root is the root of ``post``."""
+    """Returns a test with one entry, which expects the state root of ``post``.
+
+    ``changes``: members that replace those of ``entry``, ``transaction`` or ``env``.
+    """
     accounts = {
         hexed(address): {
             "balance": hexed(fields["balance"]),
@@ -63,7 +66,10 @@ def state_test(
 
 
 def counting(gas: int, coinbase: int) -> tuple[dict[bytes, Any], dict[bytes, Any]]:
-    """Returns the states before and after a call that sets a slot and uses ``gas``."""
+    """Returns the states before and after a call that sets a slot and uses ``gas``.
+
+    ``coinbase``: balance of the coinbase after the call.
+    """
     pre = {SENDER: account(balance=RICH), TARGET: account(code=COUNTER)}
     post = {
         SENDER: account(balance=RICH - gas, nonce=1),

@@ -25,7 +25,7 @@ Reply = Callable[[Any], Any]
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Reply], str]]:
-    """Provides a function that serves a reply function and returns the address."""
+    """Provides a function that starts a server with a reply function and returns its URL."""
     servers = []
 
     def start(reply: Reply) -> str:

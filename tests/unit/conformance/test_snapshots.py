@@ -1,4 +1,4 @@
-"""Tests that fixtures of a pre-release fork run under the rules of that time."""
+"""Tests that fixtures made for an early draft of a fork run under the rules of that draft."""
 
 import pytest
 

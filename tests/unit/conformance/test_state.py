@@ -1,4 +1,4 @@
-"""Tests that correct entries pass, and that an error in any part of an entry is found."""
+"""Tests that state tests with correct expectations pass, and that each wrong expectation fails."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .made import COINBASE, KEY, RICH, SENDER, TARGET, account, counting, hexed,
 
 
 def outcome(test: dict[str, Any]) -> str:
-    """Returns an empty text if the test passes, and otherwise the expected and found values."""
+    """Runs a test with one entry. Returns "" if it passes, or the expected and found values."""
     ((name, fork, run),) = cases("file.json", {"title": test})
     assert name == f"title[{fork}-0]"
     mismatch = run()

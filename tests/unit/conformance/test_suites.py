@@ -1,4 +1,4 @@
-"""Tests that each small suite passes correct cases and finds wrong cases."""
+"""Tests that the runner of each small official suite passes correct cases and fails wrong cases."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests ``EVM.create``, and transient storage that messages keep."""
+"""Tests ``EVM.create``, and transient storage that an EVM keeps between messages."""
 
 import copy
 import pickle
@@ -10,7 +10,7 @@ from fastevm.errors import FastevmError
 
 A = "0x" + "a1" * 20
 CHOSEN_ADDRESS = "0x" + "77" * 20
-# init code: the runtime code 5f3560e01c (5 bytes) is returned
+# init code that returns the runtime code 5f3560e01c (5 bytes)
 INIT = "0x645f3560e01c5f526005601bf3"
 RUNTIME = bytes.fromhex("5f3560e01c")
 # TSTORE(0, TLOAD(0) + 1), RETURN of it

@@ -1,4 +1,4 @@
-"""Tests hooks that an execution calls, and the console of contracts."""
+"""Tests hooks (functions that an execution calls), and console.log calls of contracts."""
 
 from typing import Any
 

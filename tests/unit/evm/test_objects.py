@@ -314,7 +314,7 @@ def test_help_shows_how_a_machine_is_made() -> None:
 
 
 def interrupted_soon(run: Callable[[], Any], seconds: float = 0.1) -> float:
-    """Interrupts a run with a signal. Returns the seconds until the exception."""
+    """Interrupts a run with a signal. Returns the seconds from the signal to the exception."""
     timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     started = time.monotonic()

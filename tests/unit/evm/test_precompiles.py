@@ -13,7 +13,7 @@ SENDER = "0x" + "11" * 20
 
 
 def forwarder(op: str) -> bytes:
-    """Returns code that calls the precompile and returns the success flag and 32 bytes."""
+    """Returns code that calls the precompile and returns success flag and 32 bytes of output."""
     value = "5f" if op == "f1" else ""
     return bytes.fromhex(f"365f5f3760205f365f{value}73{TARGET.hex()}5a{op}" + "60205260405ff3")
 

@@ -1,4 +1,4 @@
-"""A fake endpoint of Arbitrum One at the block of a recorded header."""
+"""A fake endpoint of Arbitrum One. Its head has the recorded header of a real block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ARBITRUM_ONE = 42_161
 FIRST, L1_FIRST = 511_882_413 - HEAD, 26_125_271 - HEAD
 BASE_FEE = 20_000_000
 ROOT = "0x" + "5e" * 32
-# Block 511,882,413 of Arbitrum One, version 61.
+# mixHash of block 511,882,413 of Arbitrum One, which runs ArbOS 61.
 RECORDED = bytes.fromhex("0000000000028aef00000000018ea3d7000000000000003d0001000000000000")
 L1_PRICE, MINIMUM_FEE, LEVEL = 1_679_857, 20_000_000, 1
 

@@ -1,4 +1,4 @@
-"""Provides a fake endpoint for each test, and sources that wait briefly."""
+"""Provides a fake endpoint for each test, and remote sources with short timeouts."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,7 +28,10 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def source_of(endpoint: FakeEndpoint) -> Iterator[Callable[..., RemoteSource]]:
-    """Creates sources of the fake endpoint, by default without a cache and with short delays."""
+    """Provides a function that opens sources of the fake endpoint.
+
+    By default, these have no cache and short delays.
+    """
     opened: list[RemoteSource] = []
 
     def open_one(block: Any = "latest", **options: Any) -> RemoteSource:

@@ -24,7 +24,7 @@ class RpcError(Exception):
 
 @dataclass
 class HttpFault:
-    """Replaces an answer by a status with a body. With status 0, closes the connection instead."""
+    """An HTTP status and body that replace an answer. Status 0 closes the connection instead."""
 
     status: int
     body: bytes = b""
@@ -89,7 +89,7 @@ class FakeEndpoint:
         self._server.server_close()
 
     def asked(self, method: str) -> list[Any]:
-        """Returns the parameters of all calls of a method."""
+        """Returns the parameters of all calls to a method."""
         return [call["params"] for call in self.calls() if call["method"] == method]
 
     def calls(self) -> list[Any]:
@@ -215,7 +215,7 @@ class FakeEndpoint:
 
 
 class Ways:
-    """Methods beyond the standard, for ``FakeEndpoint.methods``.
+    """Implements methods that only some nodes have, for ``FakeEndpoint.methods``.
 
     ``touched``: the accounts and slots that every call accesses. ``wrong``: added to the values
     that these methods return.

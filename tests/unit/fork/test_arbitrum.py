@@ -214,7 +214,7 @@ def test_simulations_continue_with_the_next_block_of_l1(endpoint: ArbitrumEndpoi
 
 
 def test_the_reader_of_slots_pays_nothing_for_l1(endpoint: ArbitrumEndpoint) -> None:
-    """With a gas limit, a call would also pay for its data on L1."""
+    """Its calls set skipL1Charging, because a call with a gas limit also pays for its L1 data."""
     seen: list[Any] = []
 
     def simulated(payload: Any, at: Any) -> Any:

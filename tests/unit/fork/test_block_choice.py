@@ -1,4 +1,4 @@
-"""Tests the block of a fork in every form that users write."""
+"""Tests every form in which users can name the block of a fork."""
 
 import pytest
 

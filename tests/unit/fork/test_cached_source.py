@@ -56,7 +56,7 @@ def test_the_newest_state_of_a_development_chain_is_not_kept(
     endpoint.chain_id = 31337
     source_of("latest", cache=True).fetch(WANTED)
     source_of(10, cache=True).at(block(HEAD)).fetch(WANTED)
-    endpoint.slots[(TOKEN, 1)] = 12  # as anvil_setStorageAt does, without a block
+    endpoint.slots[(TOKEN, 1)] = 12  # as anvil_setStorageAt does: mines no block
     assert source_of("latest", cache=True).fetch(WANTED).slots[(TOKEN, 1)] == 12
     assert source_of(10, cache=True).at(block(HEAD)).fetch(WANTED).slots[(TOKEN, 1)] == 12
 
@@ -69,9 +69,9 @@ def test_values_of_a_development_chain_never_come_from_the_disk(
     endpoint.chain_id = 31337
     cache = True if folder == "default" else tmp_path / folder
     for value in (12, 13):
-        endpoint.slots[(TOKEN, 1)] = value  # without a block
+        endpoint.slots[(TOKEN, 1)] = value  # mines no block
         assert source_of(chosen, cache=cache).fetch(WANTED).slots[(TOKEN, 1)] == value
-    if folder == "own" and chosen != -1:  # offline, ``-1`` means another block
+    if folder == "own" and chosen != -1:  # offline, -1 counts from a different block
         offline = source_of(chosen, cache=cache, offline=True)
         assert offline.fetch(WANTED).slots[(TOKEN, 1)] == 13
 

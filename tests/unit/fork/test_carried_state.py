@@ -1,4 +1,4 @@
-"""Tests a fork that moves to another block: kept values, and values that are fetched again."""
+"""Tests which values a fork keeps and which it fetches again when it moves to another block."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_move_fetches_only_the_storage_that_changed(
     assert (total(old, TOKEN), total(old, COUNTER)) == (33, 33)
     endpoint.forget()
     new = old.fork_at(6)
-    assert len(endpoint.bodies) == 2  # the block, and the proofs
+    assert len(endpoint.bodies) == 2  # a request for the block, and one for the proofs
     assert (total(new, TOKEN), total(new, COUNTER)) == (33, 123)
     counter, token = "0x" + COUNTER.hex(), "0x" + TOKEN.hex()
     assert {params[0] for params in endpoint.asked("eth_getStorageAt")} == {counter}

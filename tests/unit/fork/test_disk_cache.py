@@ -1,4 +1,4 @@
-"""Tests that the disk cache is shared, durable and bounded. Its errors stop no fork."""
+"""Tests that the disk cache is shared, durable and bounded, and that its errors stop no fork."""
 
 import os
 import signal
@@ -138,7 +138,7 @@ def test_an_export_can_be_imported_elsewhere(cache: DiskCache, tmp_path: Path) -
     with pytest.raises(FileExistsError):
         cache.export(tmp_path / "out")
     other = DiskCache(tmp_path / "other")
-    other.put(key(other, 3), VALUES)  # so that the keys of both files differ
+    other.put(key(other, 3), VALUES)  # so that the ids of blocks in both files differ
     assert other.import_from(tmp_path / "out") == 1
     assert other.import_from(tmp_path / "out") == 0
     assert everything(other, key(other, 10)) == VALUES

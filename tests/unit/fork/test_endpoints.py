@@ -1,4 +1,4 @@
-"""Tests requests: batches, limits, retries, several URLs, and invalid answers."""
+"""Tests requests to endpoints: batches, limits, retries, several URLs, and invalid answers."""
 
 import os
 import threading
@@ -165,7 +165,7 @@ def test_after_a_limit_calls_are_held_back_by_compute_units(
     endpoint.faults = [HttpFault(429)]
     began = time.monotonic()
     for _ in range(3):
-        endpoints.ask(BALANCES)  # 800 units each
+        endpoints.ask(BALANCES)  # 800 compute units each
     assert time.monotonic() - began > 0.6
 
 
@@ -181,7 +181,7 @@ def test_without_a_limit_calls_are_not_held_back(asking: Make) -> None:
 def test_a_batch_above_the_quota_is_split_at_once(
     endpoint: FakeEndpoint, asking: Make, as_status: bool
 ) -> None:
-    """The whole batch would never succeed, because the endpoint rejects more than 16 calls."""
+    """Repeating the whole batch would not help: the endpoint rejects batches of over 16 calls."""
     real, sizes = endpoint.answer, []
 
     def metered(asked: Any) -> Any:
@@ -203,7 +203,7 @@ def test_a_batch_above_the_quota_is_split_at_once(
 def test_a_quota_below_the_assumed_one_is_learned(
     endpoint: FakeEndpoint, asking: Make, units: int
 ) -> None:
-    """Sends 40 calls of 20 units with a bucket of ``units``, which is not refilled."""
+    """Sends 40 calls of 20 units. The endpoint has ``units``, and again after each rejection."""
     real, left = endpoint.answer, [float(units)]
     refused = []
 
@@ -213,7 +213,7 @@ def test_a_quota_below_the_assumed_one_is_learned(
             left[0] -= price
             return real(asked)
         refused.append(price)
-        left[0] = units  # before the next request
+        left[0] = units  # the quota is restored before the next request
         return {"id": None, "error": {"code": 429, "message": "rate limit exceeded"}}
 
     endpoint.answer = metered  # type: ignore[method-assign]
@@ -231,7 +231,7 @@ def test_what_the_own_rate_limit_holds_back_does_not_time_out(
     endpoint.faults = [HttpFault(429)]
     began = time.monotonic()
     endpoints = asking(compute_units_per_second=1_000, timeout=0.2, batch_size=10)
-    assert len(endpoints.ask(BALANCES * 3)) == len(BALANCES) * 3  # 2,400 units
+    assert len(endpoints.ask(BALANCES * 3)) == len(BALANCES) * 3  # 2,400 compute units
     assert time.monotonic() - began > 2 * 0.2  # much longer than the timeout
 
 
@@ -254,7 +254,7 @@ def test_another_address_takes_over_at_once(endpoint: FakeEndpoint, asking: Make
         for _ in range(6):
             endpoints.ask([CHAIN_ID])
         assert time.monotonic() - began < MAX_WAIT
-        assert len(endpoint.bodies) == 1  # then the URL is avoided
+        assert len(endpoint.bodies) == 1  # the later calls avoid this URL
     finally:
         other.close()
 
@@ -338,11 +338,11 @@ def test_answers_are_read_up_to_a_limit(
     endpoint: FakeEndpoint, asking: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint.methods["eth_getBalance"] = lambda *_: "0x" + "1" * 2_000
-    # the server may reset a connection that it closes
+    # needs retries, because the server may reset a connection that it closes
     endpoints = asking(retries=5, timeout=MAX_WAIT)
     for item in endpoints._all:
         item._options["max_answer"] = 10_000
-    assert len(endpoints.ask(BALANCES)) == 40  # in smaller batches
+    assert len(endpoints.ask(BALANCES)) == 40  # asks again in smaller batches
     endpoint.methods["eth_getBalance"] = lambda *_: "0x" + "1" * 20_000
     with pytest.raises(ForkError, match="more than 10000 bytes"):
         endpoints.ask(BALANCES[:1])

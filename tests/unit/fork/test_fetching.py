@@ -1,4 +1,4 @@
-"""Tests that read methods are tried once, remembered, and dropped after wrong values."""
+"""Tests that a fork tries each read method once, and avoids a method that gave wrong values."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ Open = Callable[..., RemoteSource]
 
 @pytest.fixture
 def ways(endpoint: FakeEndpoint) -> Ways:
-    """Provides two contracts with 100 slots each. A call accesses ten slots of both."""
+    """Provides two contracts with 100 slots each. A call accesses ten slots of each contract."""
     for address in (TOKEN, POOL):
         endpoint.accounts[address] = RemoteAccount(3, 1, bytes([0x60]) * 3000)
         endpoint.slots.update({((address, slot), slot * 7 + 1) for slot in range(100)})
@@ -178,7 +178,7 @@ def test_a_code_that_is_known_is_not_sent_again(
     ways.serve("eth_getAccount")
     source = source_of(10)
     source.fetch(Wanted(accounts={TOKEN, POOL}))
-    source.at(11).fetch(Wanted(accounts={TOKEN}))  # requests the code hash in addition to the code
+    source.at(11).fetch(Wanted(accounts={TOKEN}))  # also tries eth_getAccount
     endpoint.forget()
     assert source.at(12).fetch(Wanted(accounts={TOKEN})).accounts[TOKEN] == endpoint.accounts[TOKEN]
     assert not endpoint.asked("eth_getCode")

@@ -1,4 +1,4 @@
-"""Tests that calls of Base's tokens on remote state fetch their slots in few round trips."""
+"""Tests that calls to Base's tokens on remote state fetch their slots in few round trips."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def endpoint(token: Tokens) -> Iterator[FakeEndpoint]:
 
 
 def trips(endpoint: FakeEndpoint, token: Tokens, data: bytes, sender: bytes = ALICE) -> int:
-    """Returns a call's round trips on a new fork. Asserts that the result is right."""
+    """Makes a call on a new fork. Asserts its result, and returns its number of round trips."""
     evm = EVM.fork(endpoint.url, cache=False, hardfork="denim")
     endpoint.forget()
     found = evm.call(token.token, data, sender=sender)

@@ -18,7 +18,10 @@ WANTED = Wanted({ALICE}, {(TOKEN, 1)})
 
 
 class Mining:
-    """Acts like anvil: mines a block before the first read and reports it three requests later."""
+    """Acts like anvil: mines a block before the first read.
+
+    eth_blockNumber returns the new block only from its fourth call on.
+    """
 
     def __init__(self, fake: FakeEndpoint, *, mines: bool) -> None:
         self.fake, self.mines, self.asked = fake, mines, 0
@@ -85,11 +88,11 @@ def test_a_node_that_makes_no_block_is_asked_twice_more(
 def test_a_head_that_changes_during_the_check_is_noticed(
     endpoint: FakeEndpoint, source_of: Open
 ) -> None:
-    """anvil then checks on the old block's state, which does not have the next block's hash."""
+    """In this case, anvil runs the check on the old state, which lacks the next block's hash."""
     mining = Mining(endpoint, mines=True)
 
     def hash_in_old_state(call: Any, at: str, overrides: Any, block: Any) -> str:
-        mining.asked = 3  # the next request for the head returns the new block
+        mining.asked = 3  # the next eth_blockNumber returns the new block
         return "0x" + keccak256(str(HEAD + 1).encode()).hex()
 
     endpoint.methods["eth_call"] = hash_in_old_state

@@ -1,4 +1,4 @@
-"""Tests that random faults lead to right values or to an error."""
+"""Tests that reads from an endpoint with random faults give right values or an error."""
 
 import json
 import random
@@ -33,7 +33,7 @@ def fault(rng: random.Random) -> HttpFault:
 
 
 def tampered(rng: random.Random, answer: Any) -> Any:
-    """Returns a batch with missing answers or with temporary errors."""
+    """Removes items of a batch answer at random, or replaces items by temporary errors."""
     if not isinstance(answer, list) or rng.random() < 0.6:
         return answer
     error = {"code": 429, "message": "slow down: too many requests"}

@@ -37,7 +37,7 @@ def test_nothing_is_delayed_before_a_refusal(clock: Clock) -> None:
 
 
 def test_after_a_refusal_units_left_over_are_spent_first(clock: Clock) -> None:
-    """Rejected requests cost nothing, so 40 of 100 units were used."""
+    """Rejected requests cost nothing, so 40 of 100 units were used, and 60 are left."""
     bucket = TokenBucket(RATE)
     bucket.answered(40, clock.now)
     limited(bucket, clock)

@@ -1,4 +1,4 @@
-"""Tests a remote source: block, values and errors."""
+"""Tests `RemoteSource`: its block, the fetched values, and errors."""
 
 from collections.abc import Callable
 from typing import Any

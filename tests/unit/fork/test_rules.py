@@ -1,4 +1,4 @@
-"""Tests the rules of a remote chain."""
+"""Tests how a fork determines the rules of the remote chain."""
 
 import logging
 from collections.abc import Callable

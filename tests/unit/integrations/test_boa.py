@@ -188,4 +188,4 @@ def test_precompiles_in_python_run(env: Any, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(boa.BoaError):
         contract.half(83)
     del py_evm._precompiles[place.canonical_address]
-    assert contract.half(84) == 0  # there is no code at the address
+    assert contract.half(84) == 0  # without the precompile, the address has no code

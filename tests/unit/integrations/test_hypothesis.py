@@ -24,7 +24,7 @@ CODE = "0x5f54600101805f555f5260205ff3"  # adds one to slot 0 and returns it
 
 
 def fails(machine: type[Any], **changes: Any) -> None:
-    """Runs a state machine. Asserts that it fails."""
+    """Runs a Hypothesis state machine and asserts that it finds a failure."""
     chosen: dict[str, Any] = {
         "max_examples": 30, "deadline": None, "database": None, "derandomize": True,
         "suppress_health_check": list(HealthCheck), "phases": (*SEARCH, Phase.shrink),

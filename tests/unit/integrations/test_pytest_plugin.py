@@ -28,7 +28,7 @@ def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 
 
 def run(session: pytest.Pytester, *options: str) -> pytest.RunResult:
-    """Runs a session with the plugin, loaded through its entry point or by name."""
+    """Runs a session with the plugin, which it loads by name if the entry point is missing."""
     loaded = "fastevm" in session.run(sys.executable, "-m", "pytest", "--help").stdout.str()
     by_name = () if loaded else ("-p", "fastevm.integrations.pytest_plugin")
     return session.runpytest_subprocess(*by_name, *options, timeout=MAX_WAIT)
@@ -289,7 +289,7 @@ def test_nothing_heavy_is_loaded_for_tests_that_want_nothing() -> None:
     assert done.stdout == "[]\n"
 
 
-# The ABI has two functions: a() writes a slot, the other one reverts.
+# The ABI has two functions: a() writes a slot, and b() reverts.
 RUNTIME = "5f3560e01c630dbe671f146011575f5ffd5b60015f5500"
 ARTIFACT = {
     "contractName": "Pair",

@@ -1,4 +1,4 @@
-"""Tests that errors of invalid reproduction files name the fault."""
+"""Tests that the error for an invalid reproduction file (a failed example) names the fault."""
 
 import sys
 from pathlib import Path

@@ -36,7 +36,7 @@ GAS = 1_000_000
 
 
 def send(node: Node, nonce: int, to: bytes, data: bytes) -> Receipt:
-    """Calls a contract from the first account in a separate block. Returns the receipt."""
+    """Mines a block in which the first account calls a contract. Returns the call's receipt."""
     payment(node, nonce=nonce, to=to, value=0, gas_limit=GAS, data=data)
     (block,) = node.mine()
     return node.chain.receipts_of(block.hash)[-1]

@@ -194,7 +194,7 @@ def test_a_return_weighs_the_blocks_and_transactions_that_it_takes_back(node: No
     control(node).mine(3)
     assert control(node).weight_since(number, 10) == 3
     assert control(node).weight_since(number, 2) == 2
-    assert control(node).weight_since(number + 1, 10) == 0  # there is no such snapshot
+    assert control(node).weight_since(number + 1, 10) == 0  # no snapshot has this number
 
 
 def test_a_return_to_a_block_that_is_not_below_the_head_weighs_the_limit(node: Node) -> None:

@@ -1,4 +1,4 @@
-"""Tests that mining reuses the prepared next block, or drops it."""
+"""Tests that mining seals the next block that a read has prepared, unless it is outdated."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ CHANGES: dict[str, Callable[[Node], object]] = {
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collects the attempts of blocks that were opened because none was prepared."""
+    """Collects ``attempt`` of each block that the producer opens because none is prepared."""
     attempts: list[int] = []
     usual = block_producer.open_child_block
 

@@ -46,7 +46,7 @@ def ask(node: Node, to: bytes, signature: str, arguments: bytes = b"") -> int:
 
 @pytest.mark.parametrize("fork", OP_FORK_NAMES)
 def test_the_witness_of_an_empty_block_verifies_it(fork: str) -> None:
-    """The header may commit to the storage of an account that the block does not read."""
+    """From Isthmus on, the header commits to storage of an account that the block need not read."""
     node = dev_node(op_fork=fork, **MANUAL)
     (block,) = node.mine(1)
     chain = node.chain

@@ -14,7 +14,7 @@ def node() -> Node:
 
 
 def stamp(node: Node, **options: int) -> int:
-    """Returns how many seconds the next block's timestamp is after the system's clock."""
+    """Mines a block. Returns how many seconds its timestamp is after the system's clock."""
     return node.development.mine(**options)[-1].header.timestamp - int(time.time())
 
 

@@ -1,4 +1,4 @@
-"""Tests that the warm-up changes nothing."""
+"""Tests that the warm-up, which builds and discards a block, changes neither chain nor pool."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -247,7 +247,7 @@ def call(values: Values, function: Callable[..., Any], arguments: dict[str, Any]
 def refuses_odd_values(
     function: Callable[..., Any], fields: list[tuple[str, Any, bool]], values: Values, where: str
 ) -> list[str]:
-    """Calls a function with odd values of each parameter. Returns the wrong reactions."""
+    """Calls a function with odd values for each parameter. Returns a text for each wrong error."""
     usual = {name: values.of(name, hint) for name, hint, needed in fields if needed}
     wrong, baseline = list[str](), ""
     if not fields:

@@ -1,4 +1,4 @@
-"""Tests the block time that polls of the chain measure."""
+"""Tests the block time that `Chain` derives from its polls, and the pauses between polls."""
 
 from typing import cast
 

@@ -14,7 +14,7 @@ from fastevm.payments.webhooks import add_endpoint
 from .test_authorization import PAYER, SEPOLIA, SHOP
 from .test_events import log
 
-# The tables of layout 1, as its version made them.
+# The tables of schema version 1, as the release with that version created them.
 LAYOUT_1 = """
 CREATE TABLE layout (version INTEGER NOT NULL);
 INSERT INTO layout VALUES (1);

@@ -28,7 +28,7 @@ class Reported:
 
 
 def results(asked: Any) -> Any:
-    """Answers each call with its method's name, in reverse order."""
+    """Returns each call's method name as its result. Reverses the order of a batch."""
     if isinstance(asked, dict):
         return {"jsonrpc": "2.0", "id": asked["id"], "result": asked["method"]}
     return [results(item) for item in reversed(asked)]

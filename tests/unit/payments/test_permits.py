@@ -1,4 +1,4 @@
-"""Tests the permit collector: one address for operator and recipient on every chain."""
+"""Tests the permit collector, whose address depends only on the operator and the recipient."""
 
 import pytest
 from eth_utils.crypto import keccak

@@ -1,4 +1,4 @@
-"""Tests which addresses are public, in every form that embeds another address."""
+"""Tests which IP addresses are public, also for IPv6 addresses that embed an IPv4 address."""
 
 import socket
 

@@ -64,7 +64,7 @@ def test_no_reason_is_transient_and_final() -> None:
 
 
 def test_what_an_old_compiler_leaves_behind_a_text_is_passed_over() -> None:
-    """In a revert of Circle's token, compiled by Solidity 0.6, the padding ends in 0x41."""
+    """The padding may not be zero: in Circle's token, compiled by Solidity 0.6, it ends in 0x41."""
     text = b"ERC20: transfer amount exceeds balance"
     words = (32).to_bytes(32, "big") + len(text).to_bytes(32, "big") + text
     decoded = decode_revert(ERROR_STRING + words + bytes(25) + b"\x41")

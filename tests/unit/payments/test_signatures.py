@@ -1,4 +1,4 @@
-"""Tests signatures: parsing, recovery, and hidden contents."""
+"""Tests signatures: parsing, recovery, and that their repr shows only their length."""
 
 import pickle
 from typing import Any

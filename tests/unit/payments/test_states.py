@@ -1,4 +1,4 @@
-"""Tests that the table of states has exactly the transitions of interface.md."""
+"""Tests the table of order states: its transitions, and errors for all other transitions."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 from fastevm.payments import TRANSITIONS, Actor, IllegalTransition, State, Trigger
 from fastevm.payments.states import actions, possible, target, transition
 
-# The document's own rows: from, what happens, to, who.
+# Transitions of the payment flow's specification: state before, trigger, state after, actor.
 DOCUMENT = [
     (State.DRAFTED, Trigger.SIGN, State.SIGNED, Actor.PAYER),
     (State.SIGNED, Trigger.STORE, State.STORED, Actor.MERCHANT),

@@ -1,4 +1,4 @@
-"""Tests the store: unique authorizations, audited transitions, storage before sending."""
+"""Tests the store: unique authorizations, audited transitions, storing before sending."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -355,7 +355,7 @@ def test_spendings_wait_until_they_are_applied_and_again_when_they_change(
     (gone,) = store.unapplied(CHAIN)
     assert gone.removed
     store.take(CHAIN, [item])
-    store.mark_applied(CHAIN, [gone])  # the applied log is not the current log
+    store.mark_applied(CHAIN, [gone])  # the removed log, not the log that came again
     assert store.unapplied(CHAIN) == [item]
     assert store.spendings(CHAIN, SEPOLIA.token, PAYER, NONCE) == [item]
 

@@ -1,4 +1,4 @@
-"""Tests batch captures in the store: reservation, views by order, split cost."""
+"""Tests batch captures in the store: which orders join, each order's view, and the split cost."""
 
 from collections.abc import Iterator, Sequence
 

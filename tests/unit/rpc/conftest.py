@@ -50,13 +50,13 @@ class Caller:
         self.dispatcher = Dispatcher(context, self.workers, metrics)
 
     async def send(self, body: bytes | str) -> Any:
-        """Returns the parsed answer to a raw body, or None without an answer."""
+        """Sends a raw body. Returns the parsed answer, or None if there is no answer."""
         raw = body.encode() if isinstance(body, str) else body
         answer = b"".join(pieces_of(await self.dispatcher.answer(raw)))
         return json.loads(answer) if answer else None
 
     async def ask(self, method: str, *params: Any) -> Any:
-        """Returns the whole answer object to a call."""
+        """Makes a call. Returns the whole response object."""
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return await self.send(json.dumps(request))
 
@@ -108,5 +108,5 @@ def make_caller() -> Any:
 
 @pytest.fixture
 def caller(make_caller: MakeCaller) -> Caller:
-    """Provides a caller of three empty blocks in the default dialect."""
+    """Provides a caller on a chain of three empty blocks, in the default dialect."""
     return make_caller()

@@ -333,7 +333,7 @@ def header(number: int, **fields: Any) -> Header:
 
 
 def chain_of(count: int, accounts: Mapping[bytes, Mapping[str, Any]] | None = None) -> FakeChain:
-    """Returns ``count`` empty blocks. The head has the ``accounts``."""
+    """Returns a chain of ``count`` empty blocks. The state of the head has the ``accounts``."""
     blocks: list[Block] = []
     for number in range(count):
         parent = blocks[-1].hash if blocks else bytes(32)

@@ -27,7 +27,7 @@ LATEST, EARLIEST = "latest", "earliest"
 
 @dataclass
 class FakeHistory:
-    """An upstream. Its blocks 90 and 120 have a hash and a transaction each."""
+    """The upstream of a fork at block FORK. It has OLD_HASH and OLD_TX. Tests set its answers."""
 
     number: int = FORK
     asked: list[tuple[str, list[Any]]] = field(default_factory=list)

@@ -28,7 +28,7 @@ def test_metadata_may_differ(tmp_path: Path) -> None:
     write(tmp_path, "One", {"object": "0x" + (BODY + METADATA).hex()})
     other = METADATA.replace(b"\x11", b"\x22")
     assert found(tmp_path, BODY + METADATA) == found(tmp_path, BODY + other) == "One"
-    assert found(tmp_path, BODY) == "One"  # compiled without metadata
+    assert found(tmp_path, BODY) == "One"  # deployed code without metadata
     assert found(tmp_path, BODY + b"\x01") is None
     assert found(tmp_path, b"\x02" + BODY[1:] + METADATA) is None
 
@@ -113,7 +113,7 @@ def test_changed_files_are_read_again(tmp_path: Path) -> None:
     times[0] = 3.0
     assert files.find(BODY) is None
     assert files.counts() == {tmp_path / "out": 0}
-    assert files.find(other) == found  # the contract was deployed before its file was removed
+    assert files.find(other) == found  # code that was found once stays known
 
 
 def test_looks_take_a_small_share_of_the_time(tmp_path: Path) -> None:

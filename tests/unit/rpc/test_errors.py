@@ -1,4 +1,4 @@
-"""Tests the errors of a development node, which have different texts."""
+"""Tests the error texts that only a development node has."""
 
 import pytest
 

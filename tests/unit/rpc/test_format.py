@@ -22,7 +22,7 @@ BLOCKS = {block.number: block for block in recorded_blocks()}
 NODE = FakeNode(FakeChain(list(BLOCKS.values())))
 LATER = ("baseFeePerGas", "withdrawals", "withdrawalsRoot", "blobGasUsed", "excessBlobGas")
 LATER += ("parentBeaconBlockRoot", "requestsHash")
-ERAS = {26: 0, 27: 1, 39: 3, 42: 6, 45: 7}  # block -> number of later members that it has
+ERAS = {26: 0, 27: 1, 39: 3, 42: 6, 45: 7}  # block number -> how many members of LATER it has
 
 
 def recorded(path: str) -> Any:
@@ -67,7 +67,7 @@ def test_transactions_equal_the_recorded_ones(path: str, number: int, index: int
 
 
 def test_pooled_transactions_equal_the_recorded_ones() -> None:
-    """The recordings have all members. The transactions are submitted first."""
+    """The recorded pool contains the transaction of a recorded eth_sendRawTransaction request."""
     sent = (RECORDED / "tests/eth_sendRawTransaction/send-legacy-transaction.io").read_text()
     raw = json.loads(sent.split(">>")[1].split("\n")[0])["params"][0]
     transaction = Transaction.decode(bytes.fromhex(raw[2:]))

@@ -53,7 +53,7 @@ def receipt(*logs: Log) -> Receipt:
 
 
 def node_with_logs(*logs_of_blocks: tuple[Log, ...]) -> FakeNode:
-    """Returns a node. Its block n has one transaction with the logs of entry n."""
+    """Returns a node whose block n has one transaction, with the logs in the n-th tuple."""
     chain = FakeChain([])
     for number, logs in enumerate(logs_of_blocks):
         block = Block(header(number, logs_bloom=bloom_of(logs)), (TRANSACTION,))
@@ -326,7 +326,7 @@ async def test_a_query_begins_again_when_its_blocks_leave_the_chain(
 async def test_what_is_quickly_found_is_found_on_the_loop(
     logged: Caller, wanted: LogFilter, is_small: bool
 ) -> None:
-    query_logs(logged.context, LogFilter(first=BlockId(number=0)))  # all blocks are packed now
+    query_logs(logged.context, LogFilter(first=BlockId(number=0)))  # packs the logs of all blocks
     assert (objects_of_logs(logged.context, wanted) <= LOOP_OBJECTS) is is_small
 
 
@@ -334,7 +334,7 @@ async def test_what_takes_long_is_left_to_a_worker(make_caller: MakeCaller) -> N
     logs = tuple(Log(A, (T1,), bytes(1024)) for _ in range(1_000))
     context = make_caller(node_with_logs((), logs, logs, logs, ())).context
     everything = LogFilter(first=BlockId(number=0))
-    for _ in range(2):  # first not read yet, then too long
+    for _ in range(2):  # first the logs are not packed yet, then the answer is too long
         assert objects_of_logs(context, everything) > LOOP_OBJECTS
         query_logs(context, everything)
     assert objects_of_logs(context, LogFilter()) <= LOOP_OBJECTS
@@ -347,7 +347,7 @@ async def test_what_takes_long_is_left_to_a_worker(make_caller: MakeCaller) -> N
 async def test_no_log_is_missing_or_reported_twice_while_blocks_are_sealed(
     make_caller: MakeCaller,
 ) -> None:
-    """Block n and each of its slices have the logs n.0, n.1 ... A thread seals blocks."""
+    """A thread seals blocks. Block n has the logs n.0, n.1, ...; its slices add one log each."""
     node = node_with_logs((), ())
     caller = make_caller(node)
     node.chain.on_head(caller.context.log_index.update)
@@ -358,7 +358,7 @@ async def test_no_log_is_missing_or_reported_twice_while_blocks_are_sealed(
             parent = node.chain.head
             number = parent.number + 1
             logs = tuple(Log(A, (T1,), f"{number}.{at}".encode()) for at in range(1 + number % 5))
-            for count in range(len(logs) + 1):  # slices
+            for count in range(len(logs) + 1):  # a slice for each number of logs
                 node.publish(
                     FakePending(
                         header=header(number, parent_hash=parent.hash),

@@ -26,7 +26,8 @@ for _ in range(50):
 print(once, faults() - first)
 """
 
-# Allocates pieces of a megabyte between small ones that stay.
+# Allocates megabytes between small pieces, frees only the megabytes, and prints how many megabytes
+# stay resident.
 SCATTERED = """
 import time
 from fastevm.rpc.memory import MEGABYTE, give_back_freed_memory, keep_freed_memory, resident
@@ -53,7 +54,7 @@ def test_large_pieces_are_cleared_by_the_system_only_once() -> None:
         [sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=True
     )
     once, always = map(int, done.stdout.split())
-    assert always < 5 * once  # fifty times as many without the setting
+    assert always < 5 * once  # fifty times as many page faults without the setting
 
 
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer's malloc is another one")

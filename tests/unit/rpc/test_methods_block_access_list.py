@@ -1,4 +1,4 @@
-"""Tests access lists over JSON-RPC: present, absent, before the fork, and dropped."""
+"""Tests block access lists over JSON-RPC: available, pruned, and of blocks before the fork."""
 
 import pytest
 
@@ -20,9 +20,9 @@ METHODS = ("eth_getBlockAccessList", "debug_getRawBlockAccessList", *DRAFTED)
 
 
 def listed(number: int, encoded: bytes, *, kept: bool = True) -> Block:
-    """Returns a block. Its header commits to the list.
+    """Returns a block whose header commits to an access list.
 
-    ``kept``: the block contains the list too.
+    ``kept``: whether the block also contains the list.
     """
     fields = {"block_access_list_hash": access_list_hash(encoded), "slot_number": number}
     later = {"requests_hash": bytes(32), "parent_beacon_block_root": bytes(32)}
@@ -33,7 +33,7 @@ def listed(number: int, encoded: bytes, *, kept: bool = True) -> Block:
 
 @pytest.fixture
 def caller(make_caller: MakeCaller) -> Caller:
-    """Provides a caller of a chain that ends with blocks of the fork."""
+    """Provides a caller on a chain of two blocks before the fork and three blocks after it."""
     node = FakeNode(chain_of(2))
     node.chain.blocks += [
         listed(2, EMPTY_LIST, kept=False),

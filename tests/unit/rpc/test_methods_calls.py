@@ -1,4 +1,4 @@
-"""Tests the simulator calls and the errors of eth_call, eth_estimateGas and eth_simulateV1."""
+"""Tests how eth_call, eth_estimateGas and eth_simulateV1 use the simulator, and their errors."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ HELLO = "0x41304fac" + f"{32:064x}{5:064x}" + b"hello".hex().ljust(64, "0")  # l
 
 
 def write(folder: Path, name: str, code: str) -> None:
-    """Writes a Foundry artifact with instruction number N in line N + 1."""
+    """Writes a Foundry artifact whose instruction number N is in source line N + 1."""
     (folder / "src").mkdir(exist_ok=True)
     (folder / f"src/{name}.sol").write_text("".join(f"line {at + 1}\n" for at in range(60)))
     starts = ";".join(f"{sum(len(f'line {n + 1}') + 1 for n in range(at))}:1:0" for at in range(60))

@@ -35,7 +35,7 @@ def receipt(price: int, gas: int) -> Receipt:
 
 
 class OsakaChain(FakeChain):
-    """A chain under real rules. It has no rules for unknown blocks."""
+    """A chain with the rules of Osaka. It fails if it is asked for rules after an unknown block."""
 
     def schedule_of(self, block_hash: bytes) -> Any:
         assert self.knows(block_hash)
@@ -60,7 +60,7 @@ def osaka_header(number: int, **fields: Any) -> Any:
 
 @pytest.fixture
 def caller(make_caller: MakeCaller) -> Caller:
-    """Provides a caller of two blocks: an empty block, and a block with tips of 1, 2 and 3 wei."""
+    """Provides a caller on two blocks: an empty block, and a block with tips of 1, 2 and 3 wei."""
     tips = (3, 1, 2)
     full = Block(
         osaka_header(1, gas_used=100_000, blob_gas_used=2 * 131_072),

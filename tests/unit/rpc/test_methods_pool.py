@@ -1,4 +1,4 @@
-"""Tests submission and the pool's content."""
+"""Tests the methods that submit transactions, and those that show the pool's content."""
 
 import pytest
 

@@ -22,7 +22,7 @@ ALICE, BOB = dev_accounts(2)
 TO = "0x" + BOB.address.hex()
 LOOP = bytes.fromhex("5b600056")  # JUMPDEST PUSH1 0 JUMP
 SPINNER = "0x" + "5e" * 20
-POINT_AT_INFINITY = b"\xc0" + bytes(47)  # commits to a blob of zeros, and proves it
+POINT_AT_INFINITY = b"\xc0" + bytes(47)  # commitment to a blob of zeros, and its proof
 
 
 class SpentBudget:
@@ -45,8 +45,8 @@ def answered(
 ) -> list[Any]:
     """Sends requests and returns the answers.
 
-    The last member of a request says whether it runs on the loop. ``is_spent``: the loop's budget
-    is spent when an estimate begins.
+    The last member of a request says whether it must run on the event loop. ``is_spent``: the
+    loop's budget is spent when an estimate begins.
     """
 
     async def ask() -> list[Any]:

@@ -1,4 +1,4 @@
-"""Tests that clients do not notice the warm-up."""
+"""Tests that clients do not notice the warm-up, the requests that a server makes to itself."""
 
 import asyncio
 import logging

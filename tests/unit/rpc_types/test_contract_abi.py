@@ -1,4 +1,4 @@
-"""Tests signatures and ABI-encoded values against another library."""
+"""Tests the reading of signatures, and of values that eth-abi has encoded."""
 
 import pytest
 from eth_abi import encode
@@ -95,7 +95,7 @@ def test_data_that_ends_early_is_refused(types: str) -> None:
 
 @pytest.mark.parametrize("kind", ["uint256[][][][][]", "()[]", "uint256[0][]", "uint256[999999]"])
 def test_a_few_bytes_never_mean_many_values(kind: str) -> None:
-    """Every offset points to one array of arrays."""
+    """All offsets refer to one array, so the data would decode to more values than they have."""
     word = (32).to_bytes(32)
     data = word + VALUES_LIMIT.to_bytes(32) + bytes(32) * VALUES_LIMIT
     with pytest.raises(AbiError):

@@ -1,4 +1,4 @@
-"""Tests the feed formats: members of real messages, roots, and reading."""
+"""Tests the feed formats: the members that real messages have, roots, and reading by a follower."""
 
 import json
 from collections.abc import Iterator

@@ -44,7 +44,7 @@ def expected(logs: list[list[Log]], number: int, timestamp: int) -> list[dict[st
 
 
 def one_by_one(logs: list[list[Log]], number: int, timestamp: int) -> list[dict[str, Any]]:
-    """Returns the members of all logs, written separately with a receipt writer."""
+    """Returns the members of all logs, each written by a separate call to the receipt writer."""
     writer = ReceiptWriter(HASH, number, timestamp)
     places = [(log, index) for index, own in enumerate(logs) for log in own]
     return [

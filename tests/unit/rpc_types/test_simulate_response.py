@@ -18,7 +18,7 @@ RETURN_INPUT, REVERT_INPUT = (bytes.fromhex("365f5f37365f" + end) for end in ("f
 
 
 def answered(code: bytes, data: bytes, *, as_text: bool = False, **members: Any) -> Any:
-    """Returns the block with a call to ``code``."""
+    """Simulates a block with one call to ``code``. Returns the block of the response."""
     entry = {
         "stateOverrides": {B: {"code": code}},
         "calls": [{"from": A, "to": B, "data": data, "value": 1, "gas": 100_000}],

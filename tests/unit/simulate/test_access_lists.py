@@ -14,7 +14,7 @@ from fastevm.simulate import simulate
 from tests.unit.chain.blocks import KEY, SENDER, new_chain
 
 CONTRACT, OTHER, MINER = (bytes([byte]) * 20 for byte in (0xC0, 0xD0, 0xEE))
-# Counts its calls, reads another slot, sends 1 wei, and reads an account.
+# Counts its calls in slot 0, reads slot 5 and a balance, and sends 1 wei.
 CODE = assemble(f"""
     0 SLOAD 1 ADD 0 SSTORE  5 SLOAD POP  0x{bytes([0xA1] * 20).hex()} BALANCE POP
     0 0 0 0 1 0x{OTHER.hex()} GAS CALL POP
@@ -37,7 +37,7 @@ def view_on(chain: Any) -> StateView:
 
 
 def payload(blocks: int, **members: Any) -> dict[str, Any]:
-    """Returns payload blocks with validation. Each block makes all calls."""
+    """Returns a payload with validation. Each of its blocks makes all CALLS."""
     call = {"from": "0x" + SENDER.hex(), "gas": hex(GAS), "gasPrice": hex(PRICE)}
     calls = [call | {"to": "0x" + to.hex(), "value": hex(value)} for to, value in CALLS]
     block = {"calls": calls, "blockOverrides": {"feeRecipient": "0x" + MINER.hex()}}

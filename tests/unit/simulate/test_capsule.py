@@ -1,4 +1,4 @@
-"""Tests that a capsule gives the same outcomes with only the accessed state."""
+"""Tests capsules: files with a payload and only the state that it accesses."""
 
 import base64
 import json

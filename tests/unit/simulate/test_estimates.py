@@ -1,4 +1,4 @@
-"""Tests estimates of transfers: the fast path makes all checks of the search."""
+"""Tests estimates of transfers: the fast path makes the same checks as the binary search."""
 
 from collections.abc import Callable
 from itertools import combinations

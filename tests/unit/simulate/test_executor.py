@@ -29,7 +29,7 @@ from fastevm.simulate import (
 from fastevm.simulate.views import view_of
 
 A, B, C = ("0x" + byte * 20 for byte in ("a1", "b0", "c0"))
-# logs its call data under the caller and the number of earlier calls, which it returns
+# Counts its calls in slot 0, returns the count, and logs it with the topics caller and count.
 LOGGER = "5f5460010180" + "5f55" + "5f52" + "5f51" + "33" + "60205fa2" + "60205ff3"
 STATE = Layer.of({bytes.fromhex(A[2:]): {"balance": 10**20}})
 VIEW = view_of(STATE, chain_id=7, gas_limit=30_000_000)
@@ -40,14 +40,14 @@ WITHDRAWAL = {"index": "0x1", "validatorIndex": "0x2", "address": B, "amount": "
 
 
 def plan_of(payload: Any) -> Plan:
-    """Returns the plan of a payload in the usual form."""
+    """Returns the plan that a request with this payload compiles to."""
     found = read_request(json.dumps([payload]).encode())
     assert found is not None
     return found[0]
 
 
 def answered(payload: Any) -> Any:
-    """Returns the result of a payload in the usual form."""
+    """Simulates a payload. Returns the blocks as JSON values."""
     return json.loads(simulate_text(VIEW, plan_of(payload), OPTIONS, FORM))
 
 
@@ -106,7 +106,7 @@ def test_a_thread_that_ran_a_chain_runs_the_next_one_from_the_start() -> None:
 
 
 def test_a_plan_runs_twice_with_the_same_answer_on_any_state() -> None:
-    # the run chooses gas, nonce and chain id, so the plan must not keep those of the first run
+    # each run fills in gas, nonce and chain id; the plan must not keep the values of the first run
     plan = plan_of({"blockStateCalls": [{"calls": [{"from": A, "to": B, "value": "0x1"}]}] * 2})
     first = simulate_text(VIEW, plan, OPTIONS, FORM)
     richer = Layer.of({bytes.fromhex(A[2:]): {"balance": 10**20, "nonce": 9}})
@@ -144,7 +144,7 @@ def test_a_refusal_has_its_words_and_leaves_the_thread_ready(
 
 
 def test_the_time_of_a_request_with_rare_steps_counts_once() -> None:
-    # the executor halts for roots, withdrawals and extensions, and must never restart
+    # the executor pauses for roots, withdrawals and extensions; the time limit must not restart
     endless = {"calls": [{"from": A, "to": B}], "stateOverrides": {B: {"code": "0x5b5f56"}}}
     block = {"blockOverrides": {"withdrawals": [WITHDRAWAL]}, "calls": [{"from": A}]}
     payload = {"blockStateCalls": [block] * 3 + [endless], "returnStateDiff": True}
@@ -168,7 +168,7 @@ def test_withdrawals_are_paid_after_the_calls_and_shown() -> None:
 
 
 def test_changes_are_reported_against_the_state_before_the_call() -> None:
-    # each block of such a request begins with an empty world on the previous block's layer
+    # with returnStateDiff, each block begins with an empty world on the previous block's layer
     entry = {"calls": [{"from": A, "to": B, "value": "0x1"}, {"from": A}]}
     first = entry | {"stateOverrides": {C: {"balance": "0x64"}}}
     read = {"calls": [{"from": A, "to": B}, {"from": A, "to": C}]}

@@ -19,7 +19,7 @@ from fastevm.core.simulation.values import SimulatedLog
 from fastevm.simulate import AccountChange, AssetChange, CallOutcome, SimulationError, simulate_many
 
 A, B, TOKEN, FAKE, FAILING = (byte * 20 for byte in (b"\xa1", b"\xb0", b"\xc0", b"\xd0", b"\xe0"))
-# balances are in the slot of the holder's address; the input is (to, amount)
+# A token. The balance of a holder is in the slot whose number is its address. Calldata: to, amount.
 BOOKS = bytes.fromhex("602035803354033355805f3554015f35555f52")
 LOGS = bytes.fromhex("5f35337f") + TRANSFER + bytes.fromhex("60205fa300")
 ONLY_LOGS = bytes.fromhex("6020355f52") + LOGS
@@ -126,7 +126,7 @@ def test_the_access_list_makes_the_call_cheaper_or_equal_and_nothing_cold() -> N
 
 
 def test_the_call_tree_names_the_reason_of_an_inner_revert() -> None:
-    # an outer contract calls one that reverts with its input, and continues
+    # the outer contract calls the inner contract, which reverts with its input, and continues
     outer, inner = b"\x51" * 20, b"\x52" * 20
     reason = bytes.fromhex("4e487b71") + word(0x11)
     state = Layer.of(

@@ -420,7 +420,7 @@ def test_a_result_is_true_if_it_succeeded_and_can_be_checked() -> None:
 
 
 class Counted:
-    """An endless iterator. After ``many`` payloads it waits until the event loop continues it."""
+    """An endless iterator. After ``many`` payloads it waits until a task sets ``allowed``."""
 
     def __init__(self, many: int) -> None:
         self.many, self.taken, self.allowed = many, 0, threading.Event()

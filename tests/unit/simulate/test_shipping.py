@@ -1,4 +1,4 @@
-"""Tests packed states, and batches on workers that have only packed states."""
+"""Tests states that are packed as bytes, and batches on workers that get only packed states."""
 
 import runpy
 from pathlib import Path

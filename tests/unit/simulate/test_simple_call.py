@@ -23,7 +23,7 @@ from fastevm.simulate import (
 from fastevm.simulate.calls import Attempt, SimpleAttempt, attempt_of
 
 RICH, POOR, CODE = b"\xaa" * 20, b"\xbb" * 20, b"\xc0" * 20
-# By selector: code that reads the call and the block; storage, logs, a revert, a halt.
+# Name -> program. The programs read the call and the block, use storage, log, revert or halt.
 PROGRAMS = {
     "stop": "STOP",
     "sees": "CALLER ORIGIN CALLVALUE GASPRICE BASEFEE BLOBBASEFEE NUMBER TIMESTAMP COINBASE "

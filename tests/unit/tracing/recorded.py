@@ -48,7 +48,7 @@ def number(value: Any) -> int:
 
 
 def view_of(test: dict[str, Any]) -> StateView:
-    """Returns the state before the transaction, with its block."""
+    """Returns a view of the transaction's block, on the state before the transaction."""
     genesis, context = test["genesis"], test["context"]
     activations = Activations.from_genesis_config(in_order(genesis["config"]))
     height, time = number(context["number"]), number(context["timestamp"])
@@ -77,7 +77,7 @@ def view_of(test: dict[str, Any]) -> StateView:
 
 
 def traced(test: dict[str, Any], tracer: str) -> Any:
-    """Returns the trace of the test's transaction in the form that a client reads."""
+    """Returns the trace of the test's transaction as the JSON values that a client gets."""
     raw = from_hex(test["input"])
     raw = decode(raw) if raw[0] in RLP_STRING else raw
     transaction = Transaction.decode(raw)

@@ -1,4 +1,4 @@
-"""Tests callTracer: the tree, its texts, and the owners of logs."""
+"""Tests callTracer: the tree, its error texts, and the frames of logs."""
 
 import gc
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests erc7562Tracer beyond the recorded tests: options, logs, depth, hashes."""
+"""Tests erc7562Tracer in cases that recordings do not cover: options, logs, depth, hashes."""
 
 from typing import Any
 

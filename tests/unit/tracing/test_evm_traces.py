@@ -115,7 +115,7 @@ def test_edges_are_the_branches_of_each_code() -> None:
     evm.set_code(OUTER, "0x5f3515600757005b5b00")  # jumps over STOP if the first word is 0
     assert evm.call(OUTER, trace="edges").trace["code"] == {OUTER: [(5, 7)]}
     assert evm.call(OUTER, b"\x01" * 32, trace="edges").trace["code"] == {OUTER: [(5, 6)]}
-    # Counts 64 down to 0: one edge back, one out of the loop.
+    # Counts down from 64 to 0: one edge leads back, one edge leads out of the loop.
     evm.set_code(INNER, "0x60405b6001900380600257" + "00")
     assert evm.call(INNER, trace="edges").trace["code"] == {INNER: [(10, 2), (10, 11)]}
     assert evm.deploy("0x60035600", trace="edges").trace == {"code": {}, "initcode": {}}

@@ -9,7 +9,7 @@ from fastevm.conformance.real_traces import ERROR_KINDS
 from .recorded import recorded, traced
 
 LOCATION_MEMBERS = ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
-# go-ethereum reads its recordings into values: zero and empty members may be missing.
+# In go-ethereum's recordings, zero and empty members may be missing. The comparison ignores them.
 NOTHING = ("0x", "0x0", "0x" + "00" * 20)
 
 

@@ -1,4 +1,4 @@
-"""Tests tracers made of frames: positions, selectors, empty traces, long lists."""
+"""Tests tracers that are based on call frames: positions, selectors, empty traces, long lists."""
 
 import json
 

@@ -23,7 +23,7 @@ NOTHING = "fault: function() {}, result: function() { return null }"
 
 
 def ran(program: str, code: bytes = b"", **more: Any) -> Any:
-    """Returns the result of a tracer for a call of MAIN. ``program``: the tracer's members."""
+    """Returns the result of a tracer for a call to MAIN. ``program``: the tracer's members."""
     accounts = {MAIN: {"code": code or asm("STOP"), "balance": 10**6}, **more.pop("accounts", {})}
     return traced(accounts, tracer="{" + program + "}", **more)
 

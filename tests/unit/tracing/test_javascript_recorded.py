@@ -60,7 +60,7 @@ CALLS: Final = [
 ]
 
 
-# The program treats the code of a new contract as a call; the built-in tracer does not.
+# Only calls: the program reads a selector from init code, the built-in tracer does not.
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_selectors_are_those_of_the_built_in_tracer(name: str) -> None:
     test = recorded("call_tracer")[name] | {"tracerConfig": None}

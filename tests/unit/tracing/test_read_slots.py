@@ -10,7 +10,8 @@ from .support import view_of
 
 TOKEN, LOGIC, ALICE = b"\x70" * 20, b"\x71" * 20, b"\xa1" * 20
 ASK = CallRequest(to=TOKEN, data=bytes.fromhex("70a08231") + bytes(12) + ALICE)
-# Returns the slot keccak256(account, 0), after TAIL has processed it.
+# READS loads the slot keccak256(account, 0), ANSWERS returns the top of the stack. Tests put code
+# between them that processes the value.
 READS = "6004355f525f60205260405f2054"
 ANSWERS = "5f5260205ff3"
 PACKED = "60401c6f" + "ff" * 16 + "16"  # the 128 bits above the lowest 64

@@ -1,4 +1,4 @@
-"""Tests vmTrace beyond other nodes' recordings, and combined observers."""
+"""Tests vmTrace in cases that recordings of other nodes do not cover, and combined observers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests that every filter selects exactly the logs that match it one by one."""
+"""Tests that filters on packed logs select the same logs as a comparison log by log."""
 
 import sys
 import threading
@@ -18,7 +18,7 @@ from tests.max_wait import MAX_WAIT
 from .test_index import receipt
 
 ADDRESSES = [bytes([n]) * 20 for n in range(6)]
-# addresses are often topics as well
+# in real logs, topics often contain the address of an emitter
 TOPICS = [bytes(12) + address for address in ADDRESSES[:3]] + [b"\xff" * 32]
 HASH = b"\x33" * 32
 SWITCH_SECONDS = 0.0001
@@ -86,7 +86,10 @@ def test_a_block_without_logs_takes_little_room() -> None:
 
 
 def test_a_log_takes_about_two_hundred_bytes() -> None:
-    """Three topics and a word of data take 148 bytes. The index takes eight bytes per topic."""
+    """Address, three topics and a word of data are 148 bytes.
+
+    The index adds 8 bytes for the address and for each topic.
+    """
     logs = [
         Log(ADDRESSES[0], (TOPICS[3], n.to_bytes(32, "big"), bytes(32)), bytes(32))
         for n in range(1_000)
@@ -121,7 +124,7 @@ def test_a_filter_of_another_shape_is_refused() -> None:
 
 
 def turns_beside(call: Callable[[], object]) -> int:
-    """Returns how often this thread waited for the GIL while another thread made the call."""
+    """Runs ``call`` in another thread. Returns how often this thread waited for the GIL."""
     done = threading.Event()
 
     def work() -> None:
@@ -145,8 +148,8 @@ def test_packing_many_logs_lets_other_threads_run() -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
-        # About 8 times if the call keeps the GIL, 70 to 90 if the call offers it, fewer on a busy
-        # machine.
+        # This thread waits about 8 times if packing never releases the GIL, and 70 to 90 times if
+        # packing releases it regularly. On a busy machine it waits less often.
         wait_for(
             lambda: turns_beside(lambda: BlockLogs(5, 10, HASH, transactions, receipts)) > 16,
             MAX_WAIT, "no other thread runs",

@@ -36,7 +36,11 @@ def receipt(logs: Sequence[Log]) -> Receipt:
 
 @dataclass
 class FakeChain:
-    """Canonical blocks with one transaction each. It calls no listeners and counts reads."""
+    """A chain whose blocks have one transaction each.
+
+    It has no listeners, so tests pass each change to the index. ``unpacked`` has an entry for each
+    read of receipts.
+    """
 
     blocks: list[Block] = field(default_factory=lambda: [Block(Header(number=FIRST))])
     receipts: dict[bytes, tuple[Receipt, ...]] = field(default_factory=dict)
@@ -62,7 +66,7 @@ class FakeChain:
         return self.receipts.get(block_hash, ())
 
     def grow(self, *kinds: int, salt: int = 0) -> Block:
-        """Adds a block with a log for each kind. A kind is an index into the addresses."""
+        """Adds a block with a log for each kind. A kind is the index of an address in ADDRESSES."""
         logs = [
             Log(ADDRESSES[kind], (), self.head.number.to_bytes(4, "big") + bytes([index]))
             for index, kind in enumerate(kinds)
@@ -290,7 +294,7 @@ def test_it_agrees_with_the_receipts_through_any_changes(
 
 
 def test_it_may_be_read_while_it_grows_and_is_reorganised() -> None:
-    """Each block has one log. Readers see all blocks below the fork, whatever happens above it."""
+    """Readers find the log of every block up to ``steady`` while later blocks come and go."""
     chain = FakeChain()
     for _ in range(PAGE_BLOCKS + 40):
         chain.grow(0)

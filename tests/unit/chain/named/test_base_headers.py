@@ -1,4 +1,4 @@
-"""Tests headers of real blocks of Base under Beryl, with the first transaction of each.
+"""Tests real headers of Base under the fork Beryl, and the first transaction of each block.
 
 Source: recorded from the chain by slvDev/sieve, tests/fixtures/base-reference, at 594928843a9b.
 """
@@ -76,7 +76,7 @@ HASHES = [
     (FIRST, "f18566e12e02e8847afeeede971bec19e0f26f840742a0b44724b2b02bd49127"),
     (LATER, "2b3320897a0259e7fe2c37e05c2cdbbbab4549646ab803b5fba3479d852b375e"),
 ]
-# Source hash, L1 block of the attributes, their calldata, hash of the transaction.
+# The L1 attributes deposit of each block: source hash, L1 block number, calldata, transaction hash.
 DEPOSITS = [
     (
         "2e138fae623df64b3f58d6bdd0cffc0195a840d2721e13c6b1e0be4fe772b5ca",

@@ -110,7 +110,8 @@ def test_base_has_native_tokens_and_then_milliseconds() -> None:
 
 # Ethereum: from go-ethereum, core/forkid/forkid_test.go; Amsterdam: from ethrex, pull request 7287.
 # OP stack: from op-reth, crates/optimism/chainspec/src/lib.rs, tests op_mainnet_forkids,
-# op_sepolia_forkids and base_sepolia_forkids, which know no fork after the last one.
+# op_sepolia_forkids and base_sepolia_forkids. Each row: block number, timestamp, checksum, and next
+# fork (None: the source does not list the fork that follows).
 FORK_IDS = {
     "sepolia": (
         PUBLISHED["sepolia"],
@@ -198,7 +199,7 @@ def test_the_constants_are_those_of_the_superchain_registry() -> None:
         fees, config = listed["eip1559"], chain.fork_config
         times = {key[:-4]: at for key, at in config.items() if key.endswith("Time")}
         forks = {key: at for key, at in listed["forks"].items() if key in times}
-        # these forks change only the derivation from L1
+        # these forks change only how blocks are derived from L1, so fork_config lacks them
         left_out = {"delta", "pectra_blob_schedule"}
         assert set(listed["forks"]) - set(times) <= left_out
         assert times == {"regolith": 0, **forks}
@@ -228,7 +229,7 @@ def with_header() -> list[str]:
 
 @pytest.mark.parametrize("name", with_header())
 def test_the_header_of_a_genesis_is_the_listed_one(name: str) -> None:
-    """Includes chains without a packaged state, because the list has their state root."""
+    """Uses the state root in the list, so that chains without a packaged state are tested too."""
     listed = registry()[name]["genesis"]
     chain = chains.find(registry()[name]["chainId"])
     members = {**listed["header"], "coinbase": listed["header"]["miner"], "alloc": {}}
@@ -253,7 +254,7 @@ def test_the_example_of_the_page_on_real_chains_runs(capsys: pytest.CaptureFixtu
 def test_the_rules_follow_the_time_of_a_block() -> None:
     for chain in chains.chains():
         times = {
-            # the last of several forks that start at the same time
+            # if several forks start at one time, this dictionary keeps the last of them
             at: key.removesuffix("Time").casefold()
             for key, at in chain.fork_config.items()
             if key.endswith("Time")

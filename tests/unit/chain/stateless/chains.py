@@ -10,10 +10,9 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Block
 from tests.unit.chain.blocks import KEY, build, grow, new_chain, payment
 
-# Contracts whose arguments are one word each. WRITER stores its first argument at the slot in its
-# second.
+# Contracts. Their calldata is a list of words. WRITER stores word 0 in the slot that word 1 names.
 WRITER = bytes.fromhex("aa" * 20)
-# reads the balance of an address, then stores the hash of its code
+# Reads the balance of the address in its calldata, then stores that account's code hash in slot 0.
 LOOKER = bytes.fromhex("bb" * 20)
 OLD_HASH = bytes.fromhex("cc" * 20)
 SIZER = bytes.fromhex("dd" * 20)
@@ -53,7 +52,7 @@ def call(nonce: int, to: bytes, *arguments: int | bytes, **fields: Any) -> Trans
 
 
 def listing(nonce: int, to: bytes, *arguments: int | bytes, entries: Any) -> Transaction:
-    """Returns a call of a contract with an access list of (address, slots) entries."""
+    """Returns a transaction that calls a contract. ``entries``: access list of (address, slots)."""
     return Transaction.build(
         gas_price=2 * 10**9,
         gas_limit=400_000,

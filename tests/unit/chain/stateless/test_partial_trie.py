@@ -1,4 +1,4 @@
-"""Tests that partial tries have the values and roots of whole tries, or report the missing node."""
+"""Tests that a partial trie gives the whole trie's values and root, or names the missing node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEED = 0x711E
 
 
 def keys_of(rng: random.Random, count: int) -> list[bytes]:
-    """Returns random keys. Some differ only in two nibbles, so that the trie embeds nodes."""
+    """Returns random keys. Some differ only in the last byte, so that the trie embeds nodes."""
     return [
         rng.randbytes(32) if rng.random() < 0.7 else bytes(31) + rng.randbytes(1)
         for _ in range(count)

@@ -96,7 +96,7 @@ def test_what_an_access_list_names_and_nobody_reads_is_left_out() -> None:
 def test_only_the_headers_that_are_asked_for_are_recorded() -> None:
     _, _, near = sample(BLOCKS["nothing"](), blocks=9)
     _, _, far = sample(BLOCKS["an old block's hash"](), blocks=9)
-    # the headers of blocks 9 to 3; the header of block 3 contains the hash of block 2
+    # far has the headers of blocks 9 to 3, because the header of block 3 has the hash of block 2
     assert (len(near.headers), len(far.headers)) == (1, 7)
 
 

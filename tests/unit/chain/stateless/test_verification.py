@@ -28,7 +28,7 @@ ADDRESS = b"\x01" * 20
 
 @pytest.fixture(scope="module")
 def block() -> Sample:
-    """Returns a block with payments, writes, deletions, an old block hash and reads of code."""
+    """Provides a block that pays, writes, deletes, and reads code and an old block's hash."""
     transactions = [
         payment(0),
         call(1, WRITER, 0, 3),
@@ -108,7 +108,7 @@ def test_every_mutation_is_refused_with_words(block: Sample) -> None:
 
 
 def state_with(leaf: bytes, *nodes: bytes) -> WitnessState:
-    """Returns a state with one account, which has this leaf."""
+    """Returns a state with one account, encoded as ``leaf``. ``nodes``: further trie nodes."""
     trie = Trie()
     trie.put(keccak256(ADDRESS), leaf)
     found = (*trie.prove(keccak256(ADDRESS)), *nodes)

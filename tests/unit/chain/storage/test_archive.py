@@ -1,4 +1,4 @@
-"""Tests that a chain with two blocks in memory answers like a chain with all blocks."""
+"""Tests that a chain with two blocks in memory answers like a chain with all blocks in memory."""
 
 import errno
 import gc
@@ -115,7 +115,7 @@ def test_an_old_state_goes_and_an_old_block_stays() -> None:
 
 
 def test_gas_bounds_what_is_kept() -> None:
-    """Full blocks, and their states, leave memory sooner than empty blocks."""
+    """If the blocks in memory used more gas than the limit, the chain keeps only MIN_BLOCKS."""
     chain = archived(limits=ChainLimits(block_gas=1, state_gas=1))
     grow(chain, MIN_BLOCKS + 3, transactions=())
     assert chain.archive is not None
@@ -225,7 +225,7 @@ def test_the_blocks_read_last_are_kept_as_far_as_they_fit(monkeypatch: pytest.Mo
 
 
 def bytes_kept_for_each_transaction() -> float:
-    """Returns the bytes per transaction that older blocks use in memory, including the index."""
+    """Returns the bytes of memory per transaction of an archived block, including the index."""
     chain, count, grown = archived(limits=ChainLimits(blocks=4, states=4)), 100, [0, 0]
     chain.archive = Archive(ScratchBlocks(), cached_bytes=1, run_records=64)
     tracemalloc.start()

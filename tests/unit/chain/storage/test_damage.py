@@ -30,7 +30,7 @@ BLOCKS = 12
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """Provides a closed directory: twelve blocks of one transaction, and one pooled transaction."""
+    """Provides a closed data directory: 12 blocks of one transaction, and a pooled transaction."""
     home = Home(tmp_path / "data")
     node = home.open()
     for nonce in range(BLOCKS):
@@ -142,7 +142,7 @@ def test_a_file_without_a_whole_header_is_an_error_and_is_repaired_on_request(
 
 @pytest.fixture
 def snapped(home: Home) -> Home:
-    """Provides that directory with a snapshot of block 6, written at block 70."""
+    """Extends ``home`` to 72 blocks. At block 70, its node wrote a snapshot of block 6."""
     node = home.open()
     node.mine(DEPTH + 6 - BLOCKS)
     assert node.directory.snapshotter.write()
@@ -176,7 +176,7 @@ def test_a_journal_that_was_cut_at_a_record_is_not_accepted(
 def test_a_torn_record_before_the_snapshot_is_reported_on_the_next_start(snapped: Home) -> None:
     path = snapped.path / "blocks.log"
     whole = starts(path)
-    # A system crash may extend a file with zeros instead of its content.
+    # After a system crash, a file may end with zeros in place of the bytes that were written last.
     path.write_bytes(path.read_bytes()[: whole[40]].ljust(path.stat().st_size, b"\0"))
     for _ in range(2):
         with pytest.raises(StorageError, match="lacks its last"):
@@ -350,7 +350,7 @@ def test_a_single_flipped_bit_is_always_found() -> None:
 def test_new_names_are_on_the_disk_before_a_block_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Created and renamed files are flushed before a block counts as written."""
+    """Directories with new or renamed files are flushed before a block counts as written."""
     synced: list[tuple[int, frozenset[str]]] = []
     fsync = os.fsync
 
@@ -380,7 +380,7 @@ def _is_directory(descriptor: int) -> bool:
 
 @pytest.fixture
 def developed(home: Home) -> Home:
-    """Provides the directory with several stored development settings."""
+    """Provides ``home`` after its node stored the development settings several times."""
     node = home.open()
     assert node.directory is not None
     settings = node.directory.development

@@ -47,7 +47,7 @@ class Home:
         return self.node
 
     def crash(self) -> None:
-        """Continues with a copy of the files. The old process cannot write to the copy."""
+        """Copies the files, closes the node, and continues with the copy, as after a kill."""
         copy = self.path.with_name(self.path.name + "+")
         shutil.copytree(self.path, copy)
         self.close()
@@ -78,7 +78,7 @@ def payment(node: Node, nonce: int, **fields: Any) -> bytes:
 
 
 def picture(node: Node) -> list[Any]:
-    """Returns everything that a chain reports about its blocks."""
+    """Returns block, receipts and state root of every canonical block."""
     chain, found = node.chain, []
     for number in range(chain.head.number + 1):
         block = chain.block_by_number(number)
@@ -189,7 +189,7 @@ def test_no_block_includes_a_transaction_before_it_is_written(
     raw = payment(node, 0)
 
     def full(*arguments: object) -> None:
-        # the pool offers no transactions
+        # a block must not include the transaction before it is stored
         assert not any(block.transactions for block in node.mine())
         raise OSError(errno.ENOSPC, "No space left on device", "/secret/pool.log")
 
@@ -265,7 +265,7 @@ def test_a_disk_that_cannot_be_flushed_is_counted(
 
 
 def published_block(node: Node, *slices: int) -> None:
-    """Begins a block and publishes slices. ``slices``: number of payments in each."""
+    """Begins a block and publishes slices. ``slices``: number of payments in each slice."""
     producer, nonce = node.producer, 0
     node.built(producer.begin(node.chain.head.header.timestamp + 2))
     for count in slices:

@@ -47,7 +47,7 @@ def test_the_newest_of_one_hash_comes_first() -> None:
 
 
 def test_hashes_that_begin_alike_are_all_candidates() -> None:
-    """Every entry is found, even if equal beginnings fill more than a page."""
+    """Every entry is found, even if hashes with the same first 8 bytes fill more than a page."""
     count = 3 * hash_index.PAGE_BYTES // hash_index.RECORD_SIZE
     index = HashIndex(run_records=count)
     alike = [bytes(8) + key(number)[8:] for number in range(count - 2)]

@@ -53,7 +53,7 @@ def appended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def answers(node: Node) -> list[object]:
-    """Returns everything that a chain reports, except the numbers of kept states."""
+    """Returns everything that a chain reports, except which states are in memory."""
     chain = node.chain
     blocks = [chain.block_by_number(number) for number in range(chain.head.number + 1)]
     found: list[object] = [chain.head, chain.total_difficulty]
@@ -122,7 +122,7 @@ def test_a_file_of_another_branch_is_not_used(home: Home) -> None:
     home.crash()
     assert answers(home.open(**FEW)) == before
     home.crash()
-    (home.path / "blocks.index").write_bytes(saved)  # the snapshot belongs to the other branch
+    (home.path / "blocks.index").write_bytes(saved)  # the index of the old branch
     assert answers(home.open(**FEW)) == before
 
 
@@ -132,7 +132,7 @@ def test_an_older_file_serves_a_newer_snapshot(home: Home, appended: list[int]) 
     assert home.node.directory.snapshotter.write()
     before = answers(home.node)
     home.crash()
-    # the process ended between writing the two files
+    # as if the process had ended after it wrote the snapshot and before it wrote this file
     (home.path / "blocks.index").write_bytes(saved)
     appended.clear()
     assert answers(home.open(**FEW)) == before

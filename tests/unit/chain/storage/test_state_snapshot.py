@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Any:
 
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collects the numbers of blocks that are executed when they are added."""
+    """Collects the numbers of the blocks that ``Chain.add`` executes."""
     numbers: list[int] = []
     add = Chain.add
 
@@ -46,7 +46,7 @@ def snapshotter(node: Node) -> Snapshotter:
 
 
 def grown(home: Home, count: int = DEPTH + 10) -> Node:
-    """Returns a chain of ``count`` blocks. The first blocks have one payment each."""
+    """Returns a node with ``count`` blocks. The first 8 blocks have one payment each."""
     node = home.open()
     for nonce in range(8):
         node.submit(payment(node, nonce))

@@ -1,4 +1,4 @@
-"""Tests that eight recoveries together give the same keys as libsecp256k1.
+"""Tests that recovering eight public keys in vector lanes gives the keys of libsecp256k1.
 
 The code is compiled with portable vectors and, if the processor has it, with AVX-512 IFMA.
 """
@@ -26,7 +26,7 @@ KEYS = [n.to_bytes(32, "big") for n in range(1, 20)]
 
 
 def has_instructions() -> bool:
-    """Returns whether the processor has AVX-512 IFMA, according to the system."""
+    """Returns whether the processor has AVX-512 IFMA, according to /proc/cpuinfo."""
     flags = CPUINFO.read_text().split() if CPUINFO.exists() else []
     return "avx512ifma" in flags and "avx512f" in flags
 
@@ -60,7 +60,7 @@ def test_random_signatures_give_the_key_of_libsecp256k1(lanes: str) -> None:
 
 
 def test_infinity_is_nobodys_key(lanes: str) -> None:
-    # R = k G and z = s k, so the two terms cancel: the sum is infinity.
+    # R = k G and z = s k, so s R - z G is the point at infinity, which is no public key.
     r = int.from_bytes(public_key((5).to_bytes(32, "big"))[:32], "big")
     found = [compare([(7 * k % ORDER, y, r, 7)] * 8) for k in (5, -5) for y in (0, 1)]
     assert sorted(f["refused"] for f in found) == [0, 0, 8, 8]

@@ -27,7 +27,7 @@ LIBRARY_TESTS = SECP256K1 + "modules/recovery/tests_impl.h"
 
 @functools.cache
 def published(name: str) -> str:
-    """Returns a file of the archive."""
+    """Returns the text of the file in the archive whose path ends with ``name``."""
     archives = sorted(FOLDER.glob("electrum_ecc-*.tar.gz"))
     if not archives:
         if os.environ.get("CI"):
@@ -64,7 +64,7 @@ def strict_der(signature: bytes) -> tuple[int, int] | None:
 
 
 def signers(digest: bytes, r: int, s: int) -> list[bytes]:
-    """Returns the keys recovered with both parities."""
+    """Returns the public keys that recovery finds with parity 0 and with parity 1."""
     found = []
     for parity in (0, 1):
         try:
@@ -75,7 +75,7 @@ def signers(digest: bytes, r: int, s: int) -> list[bytes]:
 
 
 def wycheproof() -> list[tuple[bytes, dict[str, Any]]]:
-    """Returns the public key (x || y) and the test of each case."""
+    """Returns all cases, each with the public key (x || y) of its group."""
     return [
         (bytes.fromhex(group["publicKey"]["uncompressed"])[1:], case)
         for group in json.loads(published(WYCHEPROOF))["testGroups"]
@@ -94,10 +94,10 @@ def test_wycheproof_signers_are_recovered_and_forgers_are_not() -> None:
         digest = hashlib.sha256(bytes.fromhex(case["msg"])).digest()
         signed = key in signers(digest, *numbers)
         if case["result"] == "valid" and numbers[0] < PRIME - ORDER and not signed:
-            counts["x of R is r + n"] += 1  # a parity of 2 or 3, which Ethereum does not have
+            counts["x of R is r + n"] += 1  # needs parity 2 or 3, which Ethereum does not have
             continue
         if signed and case["result"] == "invalid" and numbers[1] > ORDER // 2:
-            counts["high s"] += 1  # transactions refuse it (EIP-2), recovery does not
+            counts["high s"] += 1  # transactions reject a high s (EIP-2), recovery does not
             continue
         assert signed == (case["result"] == "valid"), case["tcId"]
         counts["signed" if signed else "refused"] += 1
@@ -124,7 +124,7 @@ def test_wycheproof_in_lanes() -> None:
 
 
 def arrays(name: str) -> list[bytes]:
-    """Returns the byte arrays of libsecp256k1's test with this name."""
+    """Returns the byte arrays in libsecp256k1's C test function with this name."""
     body = published(LIBRARY_TESTS).partition(f"static void {name}(")[2].partition("\n}\n")[0]
     found = re.findall(r"unsigned char \w+\[\d+\] = \{(.*?)\};", body, re.S)
     return [
@@ -143,10 +143,10 @@ def test_border_cases_of_libsecp256k1() -> None:
     def numbers(signature: bytes) -> tuple[int, int]:
         return int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
 
-    # For one parity the key is infinity; for the other it is that of the private key 0's signature.
+    # With one parity, the recovered point is infinity. Only the other parity gives a key.
     assert len(signers(message, *numbers(zero_key))) == 1
-    # r = s = 4 has a key for either parity. Keys with x = r + n need parities that Ethereum does
-    # not have.
+    # With r = s = 4, the parities 0 and 1 give two keys. Keys with x = r + n would need parity 2 or
+    # 3, which Ethereum does not have.
     assert len(set(signers(message, *numbers(four)))) == 2
     for parity in (2, 3):
         with pytest.raises(ValueError):

@@ -1,4 +1,4 @@
-"""Tests recovery and signing against eth-keys and coincurve's own interface."""
+"""Tests recovery and signing against eth-keys, and against coincurve's Python API."""
 
 from concurrent.futures import ThreadPoolExecutor
 

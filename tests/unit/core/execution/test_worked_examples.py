@@ -1,4 +1,4 @@
-"""Tests the 33 worked examples of state gas under the rules of April 2026.
+"""Tests the 33 worked examples of state gas under the rules of Amsterdam's devnet of April 2026.
 
 Each example has the gas that its transaction pays (as in the receipt), and the regular gas and
 state gas that its block counts. The numbers come from the devnet's public tests. A byte of state
@@ -59,7 +59,10 @@ def run(
     number: int, title: str, source: str, figures: tuple[int, int, int], *, gas: int = GAS,
     limit: int = L, balance: int = 0, data: bytes = b"", **others: str,
 ) -> Example:  # fmt: skip
-    """Returns an example that calls CONTRACT. ``others``: code of other contracts by name."""
+    """Returns an example that calls CONTRACT with the code ``source``.
+
+    ``figures``: paid gas, regular gas and state gas. ``others``: code of other contracts by name.
+    """
     accounts = {CONTRACT: coded(source, balance)}
     named = {"child": CHILD, "grandchild": GRANDCHILD, "storing": STORING}
     accounts |= {named[name]: coded(code) for name, code in others.items()}
@@ -80,7 +83,10 @@ def authorizations(
     number: int, title: str, count: int, existing: int, figures: tuple[int, int, int],
     nonce: int = 0, **fields: Any,
 ) -> Example:  # fmt: skip
-    """Returns an example with ``count`` authorizations. The first ``existing`` signers exist."""
+    """Returns an example with ``count`` authorizations.
+
+    The accounts of the first ``existing`` signers exist before the transaction.
+    """
     signed = [
         sign_authorization(key, chain_id=1, address=CHILD, nonce=nonce) for key in SIGNERS[:count]
     ]
@@ -97,7 +103,7 @@ def listing(
 ) -> Example:
     """Returns an example that calls OTHER with an access list.
 
-    ``keys``: number of keys of each address.
+    ``keys``: for each address in the list, its number of storage keys.
     """
     entries = [(bytes([at + 1]) * 20, list(range(count))) for at, count in enumerate(keys)]
     transaction = Transaction.build(
@@ -108,7 +114,7 @@ def listing(
 
 
 def copied(code: bytes) -> bytes:
-    """Returns init code that returns ``code``."""
+    """Returns init code that deploys ``code``."""
     return assemble(f"{len(code)} 0 DUP2 11 DUP3 CODECOPY RETURN") + code
 
 
@@ -249,7 +255,7 @@ EXAMPLES = [
 
 
 def made(example: Example, transactions: list[Transaction]) -> Any:
-    """Executes transactions in a block on the accounts of the example."""
+    """Builds a block of these transactions on the example's accounts. Returns its result."""
     alloc = {OTHER.hex(): {"balance": "0x1"}, BURNING.hex(): coded("INVALID")}
     alloc |= {address.hex(): dict(account) for address, account in example.accounts.items()}
     chain = new_chain(APRIL, alloc=alloc, gasLimit=example.limit)
@@ -269,14 +275,18 @@ def test_a_transaction_pays_and_counts(example: Example) -> None:
 
 
 def check_regular(example: Example) -> None:
-    """Asserts the regular gas, in a block in which it is the larger sum."""
+    """Asserts the regular gas.
+
+    A block's gas is the larger sum of regular gas or state gas. Three more transactions make sure
+    that this is the regular gas.
+    """
     burning = [payment(n, value=0, to=BURNING, gas_limit=CAP) for n in range(1, 4)]
     result = made(example, [example.transaction, *burning])
     assert result.gas_used == example.regular + 3 * CAP
 
 
 def check_state(example: Example) -> None:
-    """Asserts that the state gas equals the gas that the next transaction cannot use."""
+    """Asserts the state gas, which reduces the gas limit that the next transaction may have."""
     left = example.limit - example.state + 21_000
 
     def add(gas: int) -> None:

@@ -57,7 +57,7 @@ _INITCODES = (
 
 @st.composite
 def op_step(draw: st.DrawFn) -> bytes:
-    """Draws an opcode with its operands. Usually pops the results."""
+    """Draws code that pushes operands and runs an opcode. Half of the time it pops the results."""
     op = draw(st.sampled_from(_STACK_ONLY))
     operands = [draw(_NUMBERS if op.kind.value != "memory" else _SMALL) for _ in range(op.pops)]
     if op.mnemonic.startswith(("LOG", "KECCAK", "CALLDATACOPY", "CODECOPY", "RETURNDATACOPY")):

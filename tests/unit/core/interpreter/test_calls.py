@@ -179,7 +179,7 @@ def test_a_precompile_answers_where_it_was_moved_to() -> None:
 
 
 def test_a_failing_precompile_consumes_what_it_was_given() -> None:
-    # 0x06 with a point that is not on the curve.
+    # Calls the precompile 0x06 (BN254 addition) with a point that is not on the curve.
     bad = asm(1, 0, "MSTORE") + returning(0, 0, 128, 0, bytes(19) + b"\x06", 40_000, "STATICCALL")
     outcome = BareMachine("osaka", {MAIN: {"code": bad}}).call(MAIN, gas=100_000)
     assert word(outcome.output) == 0
@@ -187,7 +187,7 @@ def test_a_failing_precompile_consumes_what_it_was_given() -> None:
 
 
 def test_a_touch_of_ripemd160_outlives_the_failure_around_it() -> None:
-    # OTHER calls the empty accounts 3 and 4, and then runs out of gas.
+    # OTHER calls the empty accounts 3 and 4, and then fails with INVALID.
     touching = call_of(RIPEMD160, 0) + call_of(IDENTITY, 0) + asm("INVALID")
     accounts = {
         MAIN: {"code": call_of(OTHER, 50_000)},

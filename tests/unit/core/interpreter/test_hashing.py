@@ -1,4 +1,4 @@
-"""Tests that cached digests are never used for another message."""
+"""Tests that KECCAK256 never returns the cached digest of a different message."""
 
 import random
 

@@ -56,7 +56,7 @@ def test_memory_grown_after_a_call_is_zero_where_the_callee_had_written() -> Non
 
 
 def test_call_data_in_the_callers_memory_survives_its_move() -> None:
-    # The callee's memory grows so much that the buffer for all frames moves.
+    # The callee's memory grows so much that the buffer, which all frames share, is reallocated.
     callee = asm(1, 1 << 20, "MSTORE8", 32, 0, 0, "CALLDATACOPY", 32, 0, "RETURN")
     caller = asm(0xABCD, 0, "MSTORE", 32, 32, 32, 0, 0, OTHER, "GAS CALL", 64, 0, "RETURN")
     assert out(caller, {OTHER: callee})[32:] == (0xABCD).to_bytes(32, "big")

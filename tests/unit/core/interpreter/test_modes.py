@@ -87,7 +87,7 @@ def test_steps_add_up_to_the_gas_of_their_frame(
     assert sorted(enters) == sorted(leaves)
 
 
-# Five rounds. Each reads a slot, counts down and jumps back.
+# A loop of five rounds. Each round reads a slot, decrements the counter and jumps back.
 ROUND = bytes.fromhex("6005 5b 5f5450 60019003 80")
 JUMPS = {
     "JUMP": "15 6012 57 6002 56 5b 00",
@@ -109,7 +109,7 @@ def test_a_pause_at_a_jump_changes_nothing(jump: str) -> None:
     assert expected.status == 1
     assert visible(untraced) == visible(paused) == visible(traced) == visible(expected)
     assert cut == steps
-    # also stops at jumps, not only before hosted ops
+    # ``pause`` adds stops at jumps; ``suspend`` alone stops only before opcodes that may need state
     assert paused.requests > suspended.requests + 2
 
 

@@ -98,7 +98,7 @@ def test_transient_values_last_one_transaction_and_do_not_outlive_a_revert() -> 
     assert int.from_bytes(machine.call(MAIN).output, "big") == 5
     reader = {MAIN: {"code": returning(SLOT, "TLOAD")}}
     assert int.from_bytes(BareMachine("osaka", reader).call(MAIN).output, "big") == 0
-    # A callee writes its transient storage by DELEGATECALL of MAIN, and reverts.
+    # MAIN calls OTHER with DELEGATECALL. OTHER overwrites MAIN's transient slot and reverts.
     writer = asm(6, SLOT, "TSTORE", 0, 0, "REVERT")
     caller = returning(5, SLOT, "TSTORE", *[0] * 4, OTHER, "GAS DELEGATECALL POP", SLOT, "TLOAD")
     machine = BareMachine("osaka", {MAIN: {"code": caller}, OTHER: {"code": writer}})

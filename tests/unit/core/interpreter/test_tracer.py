@@ -30,7 +30,7 @@ def test_a_step_tells_what_was_before_it_and_what_it_cost() -> None:
 
 
 def test_jumps_are_seen_step_by_step() -> None:
-    # ISZERO PUSH2 JUMPI, then PUSH2 JUMP.
+    # Two sequences that the untraced loop fuses: ISZERO PUSH2 JUMPI, and PUSH2 JUMP.
     code = asm(0, "ISZERO") + b"\x61\x00\x08\x57" + asm("INVALID", "JUMPDEST") + b"\x61\x00\x0e\x56"
     code += asm("INVALID", "JUMPDEST", "STOP")
     names = [step["name"] for step in traced(code)]

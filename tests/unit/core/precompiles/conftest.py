@@ -17,7 +17,7 @@ ARCHIVE = Path("fixtures", "precompile_vectors.tar.zst")
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A call: its input, and either its output and gas, or the reason of its failure."""
+    """A call: its input, output and gas. ``expected`` is None if the call must fail."""
 
     name: str
     data: bytes

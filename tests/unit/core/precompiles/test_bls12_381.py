@@ -46,7 +46,7 @@ def g2(k: int) -> bytes:
 
 
 def outside_g1() -> Iterator[bytes]:
-    """Yields points of the first curve that are almost surely outside the subgroup."""
+    """Yields points on the curve of G1 that are almost surely outside the subgroup."""
     for x in range(1, 40):
         y = pow(x**3 + 4, (PRIME + 1) // 4, PRIME)
         if (y * y - x**3 - 4) % PRIME == 0:
@@ -54,7 +54,7 @@ def outside_g1() -> Iterator[bytes]:
 
 
 def outside_g2() -> Iterator[bytes]:
-    """Yields points of the second curve with x = n u, so that y^2 = 4 + (4 - n^3) u."""
+    """Yields points on the curve of G2 with x = n u, where y^2 = 4 + (4 - n^3) u."""
     for n in range(1, 40):
         re, im = 4, (4 - n**3) % PRIME
         norm = pow(re * re + im * im, (PRIME + 1) // 4, PRIME)

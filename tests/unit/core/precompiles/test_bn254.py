@@ -1,4 +1,4 @@
-"""Tests the BN254 precompiles against py_ecc, with both implementations of multiplication."""
+"""Tests the BN254 precompiles against py_ecc, with portable and with processor-specific code."""
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
@@ -96,7 +96,8 @@ def twist_points() -> Iterator[bytes]:
 
 
 def square_root(a: bn.FQ2) -> bn.FQ2 | None:
-    # The complex method: with norm n^2, one of (re + n) / 2 and (re - n) / 2 is the square of re'.
+    # "Complex method": if re^2 + im^2 = n^2, the root's real part is a square root of (re + n) / 2
+    # or of (re - n) / 2.
     re, im = (int(c) for c in a.coeffs)
     norm = pow(re * re + im * im, (PRIME + 1) // 4, PRIME)
     for n in (norm, -norm):
@@ -174,8 +175,8 @@ def test_signed_digits_add_up(n: int, width: int) -> None:
 
 @pytest.mark.parametrize("relation", [(U + 1, U, U, -2 * U), (6 * U + 2, 1, -1, 1)])
 def test_the_group_tests_are_sound(relation: tuple[int, int, int, int]) -> None:
-    # psi^2 = t psi - p on the twist, so the relation is a + b psi. Its kernel has as many points as
-    # its norm. The order of those over the field divides r times the cofactor.
+    # psi^2 = t psi - p on the twist, so the relation reduces to a + b psi. The number of points in
+    # its kernel is its norm. Points over the field have orders that divide r times the cofactor.
     t = 6 * U**2 + 1
     powers = [(1, 0), (0, 1)]
     for _ in range(2):
@@ -356,7 +357,7 @@ def test_a_point_of_the_twist_outside_the_group_is_refused() -> None:
 
 
 def test_a_point_of_small_order_is_refused() -> None:
-    # The cofactor has the factor 10069. For points of that order, sums meet infinity.
+    # 10069 divides the cofactor. For points of this small order, intermediate sums can be infinity.
     cofactor = 2 * PRIME - ORDER
     assert cofactor % 10069 == 0
     data = next(twist_points())

@@ -67,8 +67,8 @@ def test_chunks_whose_sums_cancel_out_give_the_point_at_infinity() -> None:
 
 
 def test_rounds_in_steps_are_the_rounds_of_the_specification() -> None:
-    """Compares the state after whole steps with an independent implementation."""
-    rounds = 100_003  # one step and three rounds
+    """BLAKE2F runs its rounds in steps. Compares the result with an independent implementation."""
+    rounds = 100_003  # one whole step and three more rounds
     data = rounds.to_bytes(4, "big") + bytes(range(208)) + b"\x01"
     assert answer(BLAKE2F, data) == compressed(rounds, data[4:])
 

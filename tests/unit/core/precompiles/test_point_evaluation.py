@@ -20,7 +20,7 @@ ANSWER = (4096).to_bytes(32, "big") + ORDER.to_bytes(32, "big")
 INVALID = (False, b"", 0)
 INFINITY = b"\xc0" + bytes(47)
 
-# The ceremony's secret times the generator, which allows commitments to polynomials of degree 1.
+# The point tau G1 of the KZG ceremony. With it, tests can commit to polynomials of degree 1.
 TAU_G1 = bytes.fromhex(
     "ad3eb50121139aa34db1d545093ac9374ab7bca2c0f3bf28e27c8dcd8fc7cb42"
     "d25926fc0c97b336e9f0fb35e5a04c81"

@@ -1,4 +1,4 @@
-"""Tests addresses by fork, charges and failures of precompiles."""
+"""Tests precompiles: their addresses in each fork, charged gas, and failures."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ P256_VERIFY = 0x12
 ALL = range(1, P256_VERIFY + 1)
 GENEROUS = 2**62
 
-# By fork, the last of the consecutive addresses from 0x01 on.
+# For each fork, the last of the consecutive precompile addresses that begin with 0x01.
 LAST = {
     "frontier": 0x04,
     "spuriousdragon": 0x04,

@@ -10,7 +10,7 @@ from .conftest import Vector
 
 GENEROUS = 2**62
 
-# File of vectors, precompile, and the fork with its prices.
+# Name of the vector file, address of the precompile, and the fork whose prices the vectors have.
 FILES = [
     ("ecRecover", 0x01, "frontier"),
     ("modexp", 0x05, "byzantium"),

@@ -1,4 +1,4 @@
-"""Tests log blooms against eth-bloom, and compiled queries against single tests."""
+"""Tests log blooms against eth-bloom, and compiled queries against a test of each value."""
 
 from dataclasses import dataclass
 

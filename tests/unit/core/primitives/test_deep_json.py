@@ -1,4 +1,4 @@
-"""Tests JSON that is deeper than Python's recursion limit."""
+"""Tests JSON that is nested deeper than Python's recursion limit."""
 
 import json
 from collections.abc import Callable

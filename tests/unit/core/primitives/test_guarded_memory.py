@@ -1,4 +1,4 @@
-"""Tests that guarded memory can be used completely, and that an overrun ends the process."""
+"""Tests memory between guard pages: all of it can be used, and an overrun ends the process."""
 
 import mmap
 import signal
@@ -24,7 +24,7 @@ def test_a_byte_outside_ends_the_process(at: int) -> None:
         f"write_guarded({2 * mmap.PAGESIZE}, {at})"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
-    # the address sanitizer reports the access and exits
+    # a build with the address sanitizer reports the access and exits instead
     assert ended.returncode == -signal.SIGSEGV or b"AddressSanitizer" in ended.stderr
 
 

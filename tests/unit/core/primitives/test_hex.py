@@ -1,4 +1,4 @@
-"""Tests hex text against Python's codec, quantities, and the errors of rejected texts."""
+"""Tests hex text against Python's codec, JSON-RPC quantities, and errors for invalid text."""
 
 import pytest
 from eth_utils import to_checksum_address

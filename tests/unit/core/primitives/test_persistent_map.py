@@ -21,7 +21,7 @@ def key_of(number: int, size: int = 32) -> bytes:
 
 
 def colliding_key(number: int, size: int) -> bytes:
-    """Returns one of many keys with equal first hashes: the first lane cancels the seed."""
+    """Returns one of many keys with the same first hash: their first 8 bytes cancel the seed."""
     return SEED.to_bytes(8, "little") + number.to_bytes(8, "little") + bytes(size - 16)
 
 
@@ -242,7 +242,7 @@ def test_a_snapshot_costs_only_the_paths_that_change() -> None:
 
 
 def derive(base: BytesMap, version: BytesMap, number: int) -> BytesMap:
-    """Edits every sixteenth key of a version, while other threads edit other keys."""
+    """Edits the keys ``number``, ``number`` + 16, ... of a version. No other thread edits them."""
     for part in range(10):
         keys = [key_of(i * 16 + number) for i in range(part * 60, part * 60 + 60)]
         version.update([(key, key_of(number, 1)) for key in keys])

@@ -1,4 +1,4 @@
-"""Tests that slabs keep records and counts apart, and free memory."""
+"""Tests the slab allocator: separate records, reference counts, and freed memory."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Tests 256-bit words against Python's integers. Results also overwrite each operand."""
+"""Tests 256-bit words against Python's integers, also when a result overwrites an operand."""
 
 from collections.abc import Callable
 
@@ -114,14 +114,15 @@ def test_zero_to_the_power_of_zero_is_one() -> None:
 
 
 def test_a_digit_estimated_one_too_large_is_corrected() -> None:
-    # In algorithm D, the estimate passes its test, and the subtraction still borrows.
+    # In Knuth's algorithm D, the estimated digit passes the test but is one too large, so the
+    # subtraction borrows.
     u = (0x7FFFFFFFFFFFFFFF << 192) | (0x8000000000000000 << 128)
     v = (0x8000000000000000 << 128) | LIMB - 1
     assert OPERATIONS["div"](u, v) == u // v
     assert OPERATIONS["mod"](u, v) == u % v
 
 
-# MULMOD caches its last modulus, so equal moduli follow each other here.
+# MULMOD caches its last modulus, so the tests below use each modulus several times.
 moduli = st.one_of(
     st.sampled_from([2**256 - 1, 2**256 - 2, 2**256 - 2**32 - 977, 2**255, 2**192, 2**192 + 1]),
     st.integers(192, 255).map(lambda bit: 1 << bit),

@@ -18,11 +18,11 @@ from fastevm.testing.persistent_map import (
 )
 
 LARGEST = 2**256 - 1
-BUCKET_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # and nodes have 2
+BUCKET_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # in lines; a node has 2 lines
 
 
 def colliding_key(number: int) -> int:
-    """Returns one of many keys with equal first hashes: the lowest limb cancels the seed."""
+    """Returns one of many keys with the same first hash: their lowest limb cancels the seed."""
     return seed() | number << 64
 
 
@@ -182,14 +182,14 @@ def test_a_snapshot_costs_only_the_paths_that_change() -> None:
     for key in range(100):
         snapshots.append(version.copy())
         version.set(key, 2)
-    assert records_in_use()["records"] - records <= 100 * 6  # nodes of five levels and a bucket
+    assert records_in_use()["records"] - records <= 100 * 6  # a change copies 5 nodes and a bucket
     assert snapshots[0].get(0) == 1
     assert snapshots[1].get(0) == 2
     assert snapshots[99].get(99) == 1
 
 
 def derive(base: WordDict, version: WordDict, number: int) -> WordDict:
-    """Edits every sixteenth key of a version, while other threads edit other keys."""
+    """Edits the keys ``number``, ``number`` + 16, ... of a version. No other thread edits them."""
     for key in range(number, 9_600, 16):
         version.set(key, number + 2)
         assert base.get(key) == (1 if key < 5_000 else 0)
@@ -213,7 +213,7 @@ def test_threads_derive_versions_from_one_shared_root() -> None:
 
 
 def hoard(lines: int) -> list[int]:
-    """Takes all free records of a size."""
+    """Allocates all free records of a size, so that none is left. Returns them."""
     taken = [allocate(lines)]
     refuse_chunks(True)
     while record := allocate(lines):
@@ -223,7 +223,7 @@ def hoard(lines: int) -> list[int]:
 
 
 def put_with(version: WordDict, key: int, value: int, allowed: dict[int, int]) -> bool:
-    """Returns whether ``allowed`` free records of each size suffice to write a key."""
+    """Writes a key with only ``allowed`` free records per size. Returns whether they sufficed."""
     hoards = {lines: hoard(lines) for lines in allowed}
     refuse_chunks(True)
     try:

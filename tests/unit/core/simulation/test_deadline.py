@@ -1,4 +1,4 @@
-"""Tests reasons to stop a run: time limit, cancelled deadline, loop budget."""
+"""Tests what stops an execution: a time limit, a cancelled deadline, the event loop's budget."""
 
 import threading
 import time

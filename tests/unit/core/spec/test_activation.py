@@ -1,4 +1,4 @@
-"""Tests the active rules of a block: mainnet, genesis configurations, test networks."""
+"""Tests which fork is active at a block: mainnet, genesis configurations, test networks."""
 
 import json
 
@@ -17,7 +17,7 @@ BLOBS = {"target": 2, "max": 4, "baseFeeUpdateFraction": 1000}
 
 
 def config(**changes):
-    """Returns a configuration with every fork at genesis, apart from the changes."""
+    """Returns a configuration with all forks that have a block number at block 0, and changes."""
     return {"chainId": 1, **ALL_BLOCKS, "daoForkSupport": True, **changes}
 
 

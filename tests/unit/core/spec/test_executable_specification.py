@@ -1,4 +1,4 @@
-"""Tests the rules against the executable specification (`make peers` installs it)."""
+"""Tests the rules against EELS, the executable specification (`make peers` installs it)."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from fastevm.core.spec.opcodes import FORMER_NAMES
 from fastevm.core.spec.schedule import schedule_for
 from tests.differential.peers import WORKERS, PeerError, python_of
 
-# The specification's Constantinople is mainnet's, which is Petersburg.
+# EELS module -> fork. EELS has mainnet's rules for Constantinople, which are those of Petersburg.
 MODULES = {
     "frontier": "Frontier",
     "homestead": "Homestead",

@@ -45,7 +45,7 @@ def test_forks_of_the_genesis_block_are_part_of_it():
         {"terminalTotalDifficulty": 0, "shanghaiTime": 50, "cancunTime": 100, "pragueTime": 200}
     )
     found = fork_id(chain, bytes(32), number=0, timestamp=100, genesis_timestamp=100)
-    assert found == ForkId(bytes.fromhex("190a55ad"), 200)  # the CRC-32 of 32 zero bytes
+    assert found == ForkId(bytes.fromhex("190a55ad"), 200)  # CRC-32 of the genesis hash alone
 
 
 def test_the_netsplit_block_counts_though_no_rule_changes_there():

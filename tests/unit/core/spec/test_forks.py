@@ -1,4 +1,7 @@
-"""Tests prices, limits and flags of each fork against tables by fork instead of by EIP."""
+"""Tests prices, limits and flags of each fork against tables that list the changes by fork.
+
+The implementation lists them by EIP.
+"""
 
 import re
 from pathlib import Path

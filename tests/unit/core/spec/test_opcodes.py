@@ -1,4 +1,4 @@
-"""Tests that the rows of the opcodes are complete, distinct and well-formed."""
+"""Tests that the rows of the opcode table are complete, distinct and well-formed."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Tests that the C struct has the values of the Python tables."""
+"""Tests that the C struct of a fork's rules has the values of the Python tables."""
 
 import pytest
 
@@ -13,14 +13,14 @@ from fastevm.errors import UnknownForkError
 NAMES = [fork.name for fork in FORKS]
 # Parameters from which the SSTORE rows are computed. The struct contains only the rows.
 OF_THE_ROWS = {"sstore_set_cost", "sstore_reset_cost", "sstore_dirty_cost", "sstore_clear_refund"}
-# Limits of precompiles, which are a table in the struct.
+# Parameters that are limits of precompiles. The struct has them in one table.
 OF_THE_TABLE = {
     "bn254_pairing_max_input",
     "bls12_g1_msm_max_input",
     "bls12_g2_msm_max_input",
     "bls12_pairing_max_input",
 }
-# Addresses, which are arrays of limbs in the struct.
+# Parameters that are addresses. The struct has them as arrays of limbs.
 ADDRESSES = {"activation_admin"}
 TABLES = {"gas", "precompile_active", "precompile_max_input", "sstore_cost", "sstore_refund"}
 

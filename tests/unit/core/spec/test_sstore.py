@@ -31,7 +31,7 @@ GROSS_METERING = [
 
 
 def transition(original, current, new):
-    """Returns the first declared row that fits a write."""
+    """Returns the row of the SSTORE table that applies to a write."""
     if new == current:
         return Row.NOOP
     if current == original:

@@ -1,4 +1,4 @@
-"""A source of remote state for tests. It serves a layer and counts its requests."""
+"""A source of remote state for tests. It serves the values of a layer and records requests."""
 
 from __future__ import annotations
 

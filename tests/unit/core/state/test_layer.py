@@ -29,7 +29,7 @@ changes = st.dictionaries(
 
 
 def applied(model: dict, change: dict) -> dict:
-    """Returns a model made of dictionaries after a change."""
+    """Returns a copy of the model (address -> fields) after a change."""
     result = {
         address: dict(fields, storage=dict(fields["storage"])) for address, fields in model.items()
     }

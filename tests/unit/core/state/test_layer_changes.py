@@ -14,7 +14,7 @@ ABSENT = {"balance": 0, "nonce": 0, "code": b"", "storage": {}}
 
 
 def expected(old: dict, new: dict) -> tuple[int, int, dict[int, int]] | None:
-    """Returns the expected differences between two accounts of the model."""
+    """Returns an account's new balance, new nonce and changed slots, or None without changes."""
     slots = sorted(old["storage"].keys() | new["storage"].keys())
     storage = {
         slot: new["storage"].get(slot, 0)

@@ -123,7 +123,7 @@ def test_values_can_be_put_before_they_are_asked_for() -> None:
 
 
 def test_code_of_an_account_that_was_known_without_it_is_not_shared() -> None:
-    """The first known value stays. The other value's code must not be reachable."""
+    """A's first value, without code, stays. The code in its second value is not stored for A."""
     state = RemoteState(LayerSource(Layer.empty()))
     codes = [bytes([n]) * 4_000 for n in (1, 2)]
     state.put(Found({A: RemoteAccount(1, 1)}))
@@ -153,7 +153,7 @@ def test_many_values_are_found_again() -> None:
 
 
 def test_a_run_that_reads_another_state_ends() -> None:
-    """The run misses values of another remote state. Fetches for this state cannot provide them."""
+    """The run also reads ``other``, whose values a fetch for ``layer`` cannot provide."""
     layer, source = forked(ACCOUNTS)
     other, elsewhere = forked(ACCOUNTS)
     with pytest.raises(StateNotKnown, match="another block"):

@@ -60,7 +60,7 @@ def test_official_roots(case: dict[str, Any], secure: bool) -> None:
     assert trie.root().hex() == case["root"][2:]
 
 
-# Keys that are prefixes of each other: branches with values, extensions, embedded nodes.
+# Keys that are prefixes of each other, for branches with values, extensions and embedded nodes.
 short_keys = st.lists(st.sampled_from([0x00, 0x01, 0x10, 0x11, 0xF0]), max_size=4).map(bytes)
 keys = st.one_of(short_keys, st.binary(max_size=6), st.binary(min_size=32, max_size=32))
 values = st.one_of(st.binary(min_size=1, max_size=3), st.binary(min_size=1, max_size=70))
@@ -104,7 +104,7 @@ def test_any_order_of_puts_and_deletes_gives_the_same_root(
 
 
 class Versions(RuleBasedStateMachine):
-    """Versions of a trie that branch, hashed or not. Each must keep its content and root."""
+    """Versions of a trie. Each branches from a hashed or unhashed version, and stays unchanged."""
 
     versions = Bundle("versions")
 

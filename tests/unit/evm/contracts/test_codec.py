@@ -184,7 +184,7 @@ def test_a_tuple_that_is_too_deep_or_too_large_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["bytes[]", "string[]", "tuple[]"])
 def test_data_whose_offsets_repeat_long_values_are_refused(kind: str) -> None:
-    """A few kilobytes would decode to gigabytes."""
+    """All offsets refer to one value of 32 kB, so 64 kB of data would decode to 32 MB."""
     count, size = 1_000, 32_000
     words = [32, count, *([32 * count] * count)]
     data = b"".join(word.to_bytes(32) for word in words)

@@ -1,4 +1,4 @@
-"""Runs eth-tester's own 101 cases for backends, and tests beyond them."""
+"""Runs the 101 cases that eth-tester has for backends, and further tests."""
 
 from importlib.util import find_spec
 from typing import Any

@@ -140,7 +140,7 @@ def test_a_sender_has_no_code_and_can_pay() -> None:
         evm.message_call(A, B, value=1, gas=21_000, gas_price=2)
     evm.set_balance(A, 42_001)
     evm.message_call(A, B, value=1, gas=21_000, gas_price=2)
-    assert (evm.get_balance(A), evm.get_balance(B)) == (42_000, 1)  # gas is not paid
+    assert (evm.get_balance(A), evm.get_balance(B)) == (42_000, 1)  # gas costs nothing
     evm.insert_account_info(A, AccountInfo(code=ADD))
     with pytest.raises(RuntimeError, match="RejectCallerWithCode"):
         evm.message_call(A, B)

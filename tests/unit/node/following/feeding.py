@@ -13,7 +13,7 @@ from fastevm.rpc_types.feed import FeedSlice, slice_of
 
 GENESIS_TIME = 1_700_000_000
 BOB = b"\xb0" * 20
-# PUSH0 PUSH0 LOG0 STOP behind a constructor that returns it.
+# Init code of a contract with the code PUSH0 PUSH0 LOG0 STOP, which emits an empty log.
 LOGGER_INIT = bytes.fromhex("635f5fa0005f526004601cf3")
 
 
@@ -89,7 +89,7 @@ class Sink:
 
     @property
     def pending(self) -> PendingBlock | None:
-        """Returns the block that ``pending`` serves."""
+        """Returns the block that the follower serves as ``pending``."""
         return self.node.pending()
 
     def position(self) -> tuple[int, int] | None:

@@ -57,7 +57,7 @@ class OpSource:
         return self.chain.schedule_for_child(self.chain.head, timestamp)
 
     def attributes(self, timestamp: int, **changes: Any) -> bytes:
-        """Returns the attributes transaction of a block at this time."""
+        """Returns the L1 attributes deposit of a block at this time."""
         parent = self.chain.head.header
         schedule = self.chain.config.activations.at(parent.number, parent.timestamp)
         attributes = replace(L1, sequence_number=parent.number)
@@ -71,7 +71,7 @@ class OpSource:
         return Transaction.build(**{**values, **changes}).raw
 
     def begin(self, *raws: bytes) -> FeedSlice:
-        """Returns the next block's first message, with these transactions or only attributes."""
+        """Returns the next block's first message. Without ``raws``, it has only the attributes."""
         head = self.chain.head
         timestamp = head.header.timestamp + 1
         schedule = self.schedule_at(timestamp)

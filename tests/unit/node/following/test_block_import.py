@@ -42,7 +42,7 @@ class FakeUpstream:
 
 
 class Pair:
-    """A chain, and the chain that follows it."""
+    """An upstream's chain (``theirs``), and the chain that follows it (``ours``)."""
 
     def __init__(self, upstream: Chain | None = None, limits: ChainLimits | None = None) -> None:
         self.theirs = upstream or new_chain()

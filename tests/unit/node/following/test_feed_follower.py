@@ -1,4 +1,4 @@
-"""Tests that slices of a feed become pending state, and that contradictory slices are dropped."""
+"""Tests that feed slices become the pending block, and that contradictory slices withdraw it."""
 
 import pytest
 
@@ -201,7 +201,7 @@ def test_pending_on_a_block_that_lost_goes(source: Source, sink: Sink) -> None:
 
 
 def other_block(raws: tuple[bytes, ...]) -> Block:
-    """Builds another block with equal transactions, each in a separate slice."""
+    """Builds a different block with these transactions, each in a separate slice."""
     other = Source()
     return other.block(*((raw,) for raw in raws))[1]
 

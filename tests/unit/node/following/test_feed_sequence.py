@@ -1,4 +1,4 @@
-"""Tests the order of feed messages: every case of the protocol's table, and early messages."""
+"""Tests the checks of the order of feed messages: every verdict, and messages that come early."""
 
 import pytest
 

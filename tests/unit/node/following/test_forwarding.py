@@ -31,7 +31,7 @@ OTHERS: tuple[tuple[str, list[Any]], ...] = (
 
 
 class Silent:
-    """An upstream that never answers. ``taken``: number of submitted transactions."""
+    """An upstream that never answers. ``taken``: number of transactions that it received."""
 
     def __init__(self) -> None:
         self.taken = 0

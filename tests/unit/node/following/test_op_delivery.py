@@ -13,7 +13,7 @@ from fastevm.rpc_types.feed import FeedSlice
 from .op_feeding import OpSink, OpSource, op_genesis, provisional, subblock
 
 BLOCKS = 4
-SLICES = 3  # after the first one
+SLICES = 3  # slices of each block after its first slice
 KEEP, DROP, TWICE, LATER = range(4)
 
 Story = list[tuple[list[FeedSlice], Block]]
@@ -29,7 +29,7 @@ def genesis() -> dict[str, Any]:
 
 @cache
 def reported() -> Story:
-    """Returns the messages of some blocks with a payment in every slice, and the blocks."""
+    """Returns the feed messages of some blocks, each with its block. Slices contain a payment."""
     source = OpSource(genesis())
     story: Story = []
     for _ in range(BLOCKS):
@@ -40,9 +40,10 @@ def reported() -> Story:
 
 
 def delivered(story: Story, faults: list[int], delays: list[int]) -> list[FeedSlice | Block]:
-    """Returns the messages that a follower gets.
+    """Returns messages and blocks in the order in which a follower gets them.
 
-    Some are faulty, and blocks are some messages late.
+    ``faults``: KEEP, DROP, TWICE or LATER for each message. ``delays``: by how many messages each
+    block is late.
     """
     out: list[FeedSlice | Block] = []
     held: list[FeedSlice] = []

@@ -9,7 +9,7 @@ from fastevm.core.primitives.replace import replace
 
 from .op_feeding import OpSink, OpSource, op_genesis, provisional, subblock
 
-# Forks that begin with the second block. The first block is of Granite.
+# For each fork, the upgrades that `forked` activates. Genesis has the rules of Granite.
 FORKS = {
     "granite": {},
     "holocene": {"holoceneTime": 0},
@@ -20,7 +20,7 @@ FORKS = {
 
 
 def forked(fork: str, delay: int = 0) -> dict[str, Any]:
-    """Returns a genesis that activates ``fork`` after ``delay`` seconds."""
+    """Returns a genesis that activates ``fork`` in block 1, or ``delay`` seconds later."""
     genesis = op_genesis()
     start = int(genesis["timestamp"], 16)
     times = dict.fromkeys(FORKS[fork], start + 1 + delay)
@@ -39,7 +39,7 @@ def test_a_block_is_followed_in_every_form(fork: str, form: Any) -> None:
     source, sink = OpSource(genesis), OpSink(genesis)
     for number in (1, 2):
         sink.receive(form(source.begin()), form(source.slice()))
-        # the first block of Jovian and later forks has deposits only
+        # the first block of Jovian or a later fork may contain only deposits
         payments = (source.payment(),) if number == 2 else ()
         sink.receive(form(source.slice(*payments)))
         assert sink.position() == (number, 2)
@@ -64,7 +64,7 @@ def test_the_first_block_of_an_old_fork_is_followed(times: tuple[str, ...], dela
     genesis["config"] = {**kept, "regolithTime": 0, **dict.fromkeys(times, at)}
     source, sink = OpSource(genesis), OpSink(genesis)
     blocks = []
-    for _ in range(3):  # the parents of the second and third are pending
+    for _ in range(3):  # the second and third block arrive while their parent is pending
         sink.receive(source.begin(), source.slice(source.payment()))
         blocks.append(source.seal())
     assert sink.position() == (3, 1)

@@ -47,7 +47,7 @@ class Feed:
 
 
 class Harness:
-    """A sequencer with JSON-RPC, its feed, and a follower of both with JSON-RPC."""
+    """A sequencer that serves JSON-RPC and a feed, and a follower that reads both."""
 
     def __init__(self) -> None:
         genesis = op_genesis()

@@ -1,4 +1,4 @@
-"""Tests that a follower ends with the state of the first node, whatever fails before."""
+"""Tests that a follower reaches the state of the node that it follows after every failure."""
 
 import asyncio
 import time
@@ -94,7 +94,7 @@ async def eventually(condition: Callable[[], object]) -> None:
 
 
 def same_chain(node: Node, other: Node) -> bool:
-    """Returns whether the follower has the publisher's blocks, except the newest, with receipts."""
+    """Returns whether both nodes have the parent of ``node``'s head, with equal receipts."""
     number = node.chain.head.number - 1
     mine, theirs = node.chain.canonical_hash(number), other.chain.canonical_hash(number)
     if number < 1 or mine is None or mine != theirs:
@@ -159,7 +159,7 @@ async def test_every_fault_is_counted_and_survived(publisher: Publisher, followe
     await seen("duplicate")
     hub.faults.drop = 1
     await seen("gap", "predecessor_mismatch")
-    # which of these is reported depends on the position in the block
+    # the position of the swapped messages in the block decides which of these is counted
     disorder = ("gap", "predecessor_mismatch", "invalid_block")
     before = sum(map(verdict, disorder))
     hub.faults.reorder = 1

@@ -20,7 +20,7 @@ INFINITY = b"\xc0" + bytes(47)
 GENERATOR = bytes.fromhex(
     "97f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac586c55e83ff97a1aeffb3af00adb22c6bb"
 )
-# The polynomial 1: its commitment is the generator, and all its proofs are infinity.
+# A blob of the constant polynomial 1: its commitment is the generator, all its proofs are infinity.
 ONES = (1).to_bytes(32, "big") * 4096
 
 
@@ -158,7 +158,7 @@ def test_without_a_setup_blobs_are_refused() -> None:
 
 
 def test_proofs_of_blobs_become_proofs_of_cells(setup: TrustedSetup) -> None:
-    """After Osaka, blob proofs are still accepted, and blocks get sidecars with cell proofs."""
+    """From Osaka on, a sidecar with blob proofs is accepted and converted to cell proofs."""
     zeros = bytes(131_072)
     transaction = with_blobs([GENERATOR, INFINITY])
     blobs = sidecar([ONES, zeros], [GENERATOR, INFINITY], 0)

@@ -59,6 +59,6 @@ async def test_a_node_loads_its_setup_unless_it_ends_before(
     if stays:
         assert await asyncio.to_thread(loaded.wait, MAX_WAIT)
     await made.stop()
-    if not stays and time.monotonic() < begun + seconds:  # the deadline was cancelled in time
+    if not stays and time.monotonic() < begun + seconds:  # stopped before loading
         await asyncio.sleep(1.5 * seconds)
         assert not loaded.is_set()

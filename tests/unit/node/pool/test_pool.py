@@ -1,4 +1,4 @@
-"""Tests the pool: accepted and rejected transactions, error texts, order of senders."""
+"""Tests the pool: accepted and rejected transactions, error texts, and the order for builders."""
 
 from collections.abc import Callable
 from typing import Any
@@ -51,7 +51,7 @@ def refusal(action: Callable[[], None]) -> str:
 
 
 def taken(pool: TransactionPool, base_fee: int = 0) -> list[Transaction]:
-    """Returns all transactions in the order in which a builder would include them."""
+    """Confirms and returns all transactions in the order in which a builder would include them."""
     pool.open_slice(base_fee)
     found = []
     while (pooled := pool.best()) is not None:

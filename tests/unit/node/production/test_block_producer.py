@@ -21,7 +21,10 @@ SENDERS = dev_accounts(4)
 
 @pytest.mark.parametrize(("hardfork", "counts"), [("amsterdam", [4]), ("prague", [3, 1])])
 def test_gas_beyond_the_cap_needs_no_room_for_regular_gas(hardfork: str, counts: list[int]) -> None:
-    """The last transaction may use 30 million gas. It fits only because half of it is state gas."""
+    """The gas limit of the last transaction, 30 million, is more than the gas that is left.
+
+    In Amsterdam, it only needs CAP of regular gas. The rest of its limit can only pay state gas.
+    """
     node = dev_node(accounts=4, mining=Mining.MANUAL, hardfork=hardfork, gas_limit=LIMIT)
     node.development.amend({BURNER: {"code": "0xfe"}})
     gas = [CAP, CAP, 30_000, 30_000_000]

@@ -32,7 +32,7 @@ def test_the_action_is_called_once_at_its_deadline() -> None:
 def test_an_action_that_was_cancelled_or_replaced_is_not_called() -> None:
     timer, called = DeadlineTimer(), list[str]()
     in_time = False
-    while not in_time:  # this thread may not run again before the deadlines
+    while not in_time:  # repeats if this thread was suspended for too long
         called.clear()
         at = time.monotonic() + 0.05
         timer.arm(at, lambda: called.append("cancelled"))

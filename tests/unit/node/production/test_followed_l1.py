@@ -1,4 +1,4 @@
-"""Tests that the next block of a followed chain begins like its parent."""
+"""Tests how a follower predicts the next block's first transactions from those of its parent."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ MANUAL: dict[str, Any] = {"mining": Mining.MANUAL, "timestamp": START}
 
 
 def begun(node: Node) -> Any:
-    """Opens a child of the head with the attributes of a follower."""
+    """Returns the first slice of a child of the head, with the attributes that a follower uses."""
     head = node.chain.head
     source = FollowedL1(node.chain, bytes(20))
     attributes = source.attributes(head, head.header.timestamp + 2)

@@ -27,7 +27,7 @@ def payment(node: Node, nonce: int) -> bytes:
 
 @pytest.fixture(params=[Mining.INSTANT, Mining.CADENCE])
 def node(request: pytest.FixtureRequest) -> Iterator[Node]:
-    """Provides a node that mines on demand, either from its start or after it has built slices."""
+    """Provides a node that mines each transaction. It starts in this mode or building slices."""
     made = dev_node(accounts=1, mining=request.param, block_time_ms=UNHURRIED_MS)
     made.producer.start()
     made.development.miner.set_automine(True)

@@ -204,7 +204,7 @@ def test_a_transaction_beyond_the_da_footprint_waits_for_the_next_block(node: No
 
 def test_a_transaction_with_the_gas_of_a_whole_block_is_dropped() -> None:
     node = dev_node(op_fork="isthmus", mining=Mining.MANUAL, timestamp=START)
-    gas = node.chain.head.header.gas_limit - 1  # every block begins with the attributes
+    gas = node.chain.head.header.gas_limit - 1  # does not fit with the attributes deposit
     tx_hash, behind = payment(node, 0, gas_limit=gas), payment(node, 1)
     (block,) = node.mine()
     assert len(block.transactions) == 1

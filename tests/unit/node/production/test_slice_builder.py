@@ -98,7 +98,7 @@ def manual() -> Watched:
 
 
 def filled(node: Node, seconds: float) -> float:
-    """Returns the CPU seconds of filling a slice with a deadline in ``seconds``."""
+    """Fills a slice whose deadline is in ``seconds``. Returns the CPU time that this takes."""
     started = time.thread_time()
     node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + seconds)
     return time.thread_time() - started
@@ -111,7 +111,7 @@ def step(watched: Watched, budget: int = DEV_GAS_LIMIT) -> PendingBlock:
 
 
 def test_a_block_of_ten_intervals_has_eleven_slices(live: Watched) -> None:
-    """A busy machine may skip a slice that is late."""
+    """On a busy computer, the node may skip a slice that is late."""
 
     def indexes() -> list[list[int]]:
         return [[item.slice_index for item in slices] for slices in live.whole_blocks()]
@@ -128,7 +128,7 @@ def test_a_block_that_begins_late_has_fewer_slices(live: Watched) -> None:
 
 
 def test_slices_come_at_their_times_and_errors_do_not_add_up(live: Watched) -> None:
-    """On a busy machine some slices are late, but later slices are on time."""
+    """On a busy computer, some slices are late, but later slices are on time."""
 
     def are_in_time() -> bool:
         ends = [slices[-1].published for slices in live.whole_blocks()]
@@ -245,7 +245,7 @@ def test_a_transaction_that_gets_no_time_stays(manual: Watched) -> None:
     add, taken = node.producer.open_block.add, []
 
     def too_late(transaction: Transaction) -> Receipt:
-        """Raises as if the deadline had passed before execution, as on a busy machine."""
+        """Raises as if the deadline had passed before the execution, as on a busy computer."""
         taken.append(transaction)
         raise InvalidTransaction("cancelled", "the run was cancelled")
 

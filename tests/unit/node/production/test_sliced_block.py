@@ -1,4 +1,4 @@
-"""Tests the choice of the parent of a block with slices."""
+"""Tests that a block with slices has the given parent, even if the head has moved."""
 
 from fastevm.node import Mining, dev_node
 from fastevm.node.production.sliced_block import open_child_block

@@ -1,4 +1,4 @@
-"""Tests a generation of known values: carried and fetched values."""
+"""Tests `Generation`, which takes known values from the state before and fetches all others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ CHANGES: dict[bytes, dict[str, Any]] = {A: {"storage": {1: 11}}, C: {"balance": 
 
 
 def begun() -> tuple[Layer, Generation, LayerSource]:
-    """Returns a newer state that knows A, slot 1 of A, and C. Also returns its generation."""
+    """Returns a remote state, its generation, and the source from which the generation fetches.
+
+    The state before it knows A, slot 1 of A, and C.
+    """
     layer, _ = forked(ACCOUNTS)
     newer = layer.with_accounts(CHANGES)
     source = LayerSource(Layer.of(ACCOUNTS).with_accounts(CHANGES))

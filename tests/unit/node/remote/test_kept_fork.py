@@ -263,7 +263,7 @@ def test_a_snapshot_of_the_state_holds_zeroed_and_removed_values(home: Home) -> 
     layer = node.chain.layer_of(node.chain.head.hash)
     assert (layer.storage(COUNTER, 7), layer.balance(BOB)) == (0, 8)
     assert layer.account(ACCOUNTS[1].address) is None
-    # the state is missing, so the block was not executed again
+    # the state of block 10 is missing, because the block was not executed again
     with pytest.raises(Exception, match="no longer kept"):
         node.chain.layer_of(node.chain.canonical_hash(10) or b"")
     count(node)

@@ -9,7 +9,7 @@ from fastevm.node.remote.options import ForkOptions
 from fastevm.node.remote.transaction_state import QUEUE_HEAD, QUEUE_TAIL
 
 ENTRIES = 5
-WORDS = 20  # words of the queue's entries
+WORDS = 20  # storage words that are filled; an entry has at most 4
 CONTRACTS = ("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS", "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS")
 TIMESTAMP = 1_700_000_000
 

@@ -271,7 +271,7 @@ def test_accounts_of_other_words_and_paths() -> None:
 
 
 def test_a_number_selects_the_accounts_of_anvil() -> None:
-    """Projects list these keys for ``anvil --mnemonic-seed-unsafe 2``."""
+    """The expected keys come from projects that use ``anvil --mnemonic-seed-unsafe 2``."""
     first, second = node_of("-a", "2", "--mnemonic-seed-unsafe", "2").accounts
     assert first.private_key.hex() == (
         "d6a036f561e03196779dd34bf3d141dec4737eec5ed0416e413985ca05dad51a"
@@ -414,7 +414,7 @@ def test_what_is_wrong_in_the_file_is_reported_with_its_name(
 
 
 def options_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str, **variables: str) -> Any:
-    """Returns the options for the working directory ``folder``."""
+    """Parses a command line in the working directory ``folder``. ``variables``: environment."""
     monkeypatch.chdir(folder)
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
@@ -495,14 +495,14 @@ def test_the_file_is_chosen_or_left_out(tmp_path: Path, monkeypatch: pytest.Monk
     assert found(FASTEVM_CONFIG_FILE="ci.toml", FASTEVM_NO_CONFIG="1") == none
     with pytest.raises(ValueError, match="--config-file and --no-config exclude each other"):
         found("--config-file", "ci.toml", "--no-config")
-    with pytest.raises(SystemExit):  # the parser of all options reports that the file lacks
+    with pytest.raises(SystemExit):  # argparse reports the missing file name
         found("--config-file")
 
 
 def test_a_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "fastevm.toml"
     path.write_text("[dev]\nport = 1\n")
-    user = os.getuid() + 1  # neither the owner of the file nor of its folder
+    user = os.getuid() + 1  # a user other than the one who runs the test
 
     original = Path.stat
 

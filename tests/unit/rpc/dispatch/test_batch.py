@@ -1,4 +1,4 @@
-"""Tests batches: order, worker jobs, limits, and calls that do not end on the loop."""
+"""Tests batches: order, worker jobs, limits, and calls that take too long on the event loop."""
 
 import asyncio
 import json
@@ -39,7 +39,10 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def places(register: Any) -> list[tuple[str, bool]]:
-    """Registers methods of every `RunOn`. Provides a record of calls and their threads."""
+    """Registers a method for each `RunOn`.
+
+    Provides a list that gets (method, whether it ran on the event loop's thread) for each call.
+    """
     seen: list[tuple[str, bool]] = []
     here = threading.get_ident()
 
@@ -190,7 +193,7 @@ async def test_a_call_that_lasts_leaves_the_loop_and_then_begins_in_a_worker(
     for later in (answer, again):
         assert not isinstance(later, bytes)
         assert json.loads(await later)[0]["result"] == "timeout"
-    # each call is stopped as a short job, too, and restarts as a long job
+    # in the workers, each call first runs as a short job, is stopped, and runs again as a long job
     assert threads == [True, False, False, False, False]
 
 

@@ -1,4 +1,4 @@
-"""Tests that coalesced calls are prepared together, and each call runs once."""
+"""Tests that calls of one loop iteration are predecoded together, and that each call runs once."""
 
 import asyncio
 import json

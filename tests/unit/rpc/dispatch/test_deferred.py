@@ -1,4 +1,4 @@
-"""Tests that deferred work runs in order, on its thread, and once."""
+"""Tests work that a handler defers until the response is sent: order, thread, and one run."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ TO = "0x" + "aa" * 20
 
 
 def leaving(work: list[str], deferred: Deferred, taken: list[bool]) -> Any:
-    """Returns a handler that defers work."""
+    """Returns a handler that defers work. ``taken`` gets whether ``deferred`` accepts the work."""
 
     def respond(body: bytes, _client: str) -> bytes:
         taken.append(deferred.accept(lambda: work.append(body.decode())))

@@ -1,4 +1,4 @@
-"""Tests lenient quantities, which only a development node accepts."""
+"""Tests quantities such as 5, "17" and "0x05", which only a development node accepts."""
 
 from typing import Any
 

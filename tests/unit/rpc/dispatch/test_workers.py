@@ -1,4 +1,4 @@
-"""Tests worker threads: two lanes, a bounded queue, and jobs of disconnected clients."""
+"""Tests worker threads: short and long jobs, bounded queue, and jobs of disconnected clients."""
 
 import asyncio
 import contextlib
@@ -92,7 +92,7 @@ async def test_short_jobs_of_two_clients_take_turns() -> None:
     await asyncio.sleep(0)
     hold.set()
     await asyncio.gather(*blocking, *jobs)
-    assert "other" in order[:10]  # only the jobs that already ran on the four threads came first
+    assert "other" in order[:10]  # only jobs that the threads had already started are first
     workers.close()
 
 

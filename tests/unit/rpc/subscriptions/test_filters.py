@@ -262,7 +262,7 @@ def test_a_client_does_not_shut_out_others() -> None:
 
 
 async def test_filters_count_for_the_address_that_asked_wherever_they_are_made() -> None:
-    """Filters that batches and workers make count for their client, too."""
+    """Filters that are created in a batch or by a worker count for their client, too."""
     limits = Limits(client_filters=500)
     node = FakeNode(chain_of(3))
     server = Server(node, FakeSimulator(), [Listener(DIALECTS["geth"], port=0)], limits=limits)
@@ -340,7 +340,7 @@ async def test_the_memory_of_filters_and_subscriptions_is_bounded_together() -> 
 
 
 class Poster:
-    """A connection from one of the loopback addresses."""
+    """An HTTP connection from a given loopback address. Each address counts as a client."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer

@@ -20,7 +20,7 @@ A, B, C = (bytes([number]) * 20 for number in (0xAA, 0xBB, 0xCC))
 
 
 class Harness:
-    """A server of a node in memory. Tests set the node's states."""
+    """Serves a node in memory over WebSockets. Tests set the node's states."""
 
     def __init__(self, node: FakeNode, server: Server, http: aiohttp.ClientSession) -> None:
         self.node = node

@@ -27,7 +27,7 @@ def transaction(nonce: int) -> Transaction:
 
 
 class Harness:
-    """A server of a node in memory."""
+    """Serves a node in memory over WebSockets."""
 
     def __init__(self, node: FakeNode, server: Server, http: aiohttp.ClientSession) -> None:
         self.node = node
@@ -42,7 +42,7 @@ class Harness:
 
 
 async def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Waits until a condition holds. Raises TimeoutError."""
+    """Waits until a condition holds. Raises TimeoutError after ``seconds``."""
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.01)
@@ -81,7 +81,10 @@ def block_on(node: FakeNode, parent: Block, *logs: Log, extra: bytes = b"") -> B
 
 
 def slice_of(node: FakeNode, index: int, receipts: list[Receipt], new: int) -> FakePending:
-    """Returns slice ``index`` of the head's child, with a transaction for each receipt."""
+    """Returns slice ``index`` of the head's child, with a transaction for each receipt.
+
+    ``new``: number of transactions that the slice adds to its predecessor.
+    """
     head = node.chain.head
     return FakePending(
         header=header(head.number + 1, parent_hash=head.hash),
@@ -416,7 +419,7 @@ async def test_withdrawn_logs_come_again_as_removed(harness: Harness) -> None:
     block = block_on(node, node.chain.head, Log(A, (), b"\0"))
     node.chain.move(type(block)(block.header, (transaction(0),)))
     await client.silence()
-    # a head without this pending block replaces it
+    # a head on a different branch withdraws the pending block
     node.publish(slice_of(node, 1, logs, 3))
     again = [await client.note() for _ in range(6)]
     node.pending_block = None

@@ -42,7 +42,7 @@ REVERTING, LOGGING, CALLING = b"\xdd" * 20, b"\xcc" * 20, b"\xee" * 20
 
 
 class Harness:
-    """A chain with a block for each transaction, and the output of its terminal."""
+    """A node that mines each transaction immediately, and the output of its terminal."""
 
     def __init__(self, **options: Any) -> None:
         self.node = dev_node(accounts=1, mining=Mining.INSTANT)
@@ -315,7 +315,7 @@ class Served:
         self.server = Server(self.harness.node, simulate, [listener], threads=1, terminal=terminal)
 
     async def ask(self, *calls: tuple[str, list[Any]]) -> str:
-        """Sends one call, or several as a batch. Returns the terminal's output up to the end."""
+        """Sends a call or a batch, and ends server and terminal. Returns the terminal's output."""
         await self.server.start()
         (dispatcher,) = self.server._open[0].dispatchers
         bodies = [
@@ -414,7 +414,7 @@ async def test_repeated_requests_are_counted() -> None:
     assert reported == "eth_blockNumber\n  ... repeated 3 times\neth_chainId\n"
 
 
-VAULT = REVERTS + bytes(20)  # files with shorter code are ignored
+VAULT = REVERTS + bytes(20)  # long enough: artifact files with shorter code are ignored
 
 
 def write_vault(folder: Path) -> None:
@@ -547,7 +547,10 @@ def test_a_transaction_whose_state_is_gone_is_logged_without_it(
 
 
 async def asked(served: Served, *calls: tuple[str, list[Any]], mark: str = "") -> str:
-    """Sends calls one after another. Returns the terminal's output up to the end."""
+    """Sends calls one by one, and ends server and terminal. Returns the terminal's output.
+
+    ``mark``: prefix of the request ids.
+    """
     await served.server.start()
     (dispatcher,) = served.server._open[0].dispatchers
     for number, (method, params) in enumerate(calls):
@@ -611,7 +614,7 @@ async def test_parameters_follow_the_reason() -> None:
 
 @pytest.mark.parametrize("block", ["latest", "pending", None])
 async def test_console_lines_of_a_call_are_those_of_its_state(block: str | None) -> None:
-    """The state changes before the terminal's thread repeats the call."""
+    """The terminal's thread repeats a call to find its console lines. The state changes before."""
     served = Served()
     counting, await_line = b"\xca" * 20, data_of("log(uint256)", 0)[:4]
     # increments slot 0 and logs the previous number

@@ -1,4 +1,4 @@
-"""Tests access over sockets: pages, Host names, keys and namespaces, on every path."""
+"""Tests access over sockets: pages, Host names, keys and namespaces, with and without aiohttp."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,7 +24,7 @@ Make = Callable[..., Awaitable[str]]
 
 @pytest.fixture
 async def make() -> AsyncIterator[Make]:
-    """Provides a factory of servers with an access policy. It returns the address."""
+    """Provides a function that starts a server with an access policy and returns its URL."""
     servers = []
 
     async def make(host: str = "127.0.0.1", **rules: Any) -> str:

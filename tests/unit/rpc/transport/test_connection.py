@@ -34,7 +34,7 @@ async def server() -> AsyncIterator[Server]:
     listener = Listener(DIALECTS["preconf"], port=0)
     limits = Limits(body_size=10_000)
     node = FakeNode(chain_of(3))
-    node.development.is_present = True  # all methods, those that a test adds too
+    node.development.is_present = True  # enables methods that a test adds, too
     server = Server(node, FakeSimulator(), [listener], limits=limits, threads=1)
     await server.start()
     yield server
@@ -71,7 +71,7 @@ async def client(server: Server) -> AsyncIterator[Client]:
 
 
 def on_fast_path(server: Server) -> int:
-    """Returns the connections that were not delegated to aiohttp."""
+    """Returns how many connections were not delegated to aiohttp."""
     connections = (connection for opened in server._open for connection in opened.http.connections)
     return sum(connection.delegate is None for connection in connections)
 

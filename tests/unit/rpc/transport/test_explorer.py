@@ -31,7 +31,7 @@ Make = Callable[..., Awaitable[str]]
 
 @pytest.fixture
 async def make() -> AsyncIterator[Make]:
-    """Provides a factory of servers with an access policy. It returns the address."""
+    """Provides a function that starts a server with an access policy and returns its URL."""
     servers = []
 
     async def make(host: str = "127.0.0.1", **rules: Any) -> str:

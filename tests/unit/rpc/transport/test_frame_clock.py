@@ -1,4 +1,4 @@
-"""Tests messages that begin and never end, byte by byte."""
+"""Tests how long a WebSocket message counts as incomplete, with frames split at every byte."""
 
 import pytest
 

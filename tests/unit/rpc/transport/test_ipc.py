@@ -29,7 +29,7 @@ Make = Callable[..., Awaitable[Server]]
 
 @pytest.fixture
 async def make(tmp_path: Path) -> AsyncIterator[Make]:
-    """Provides a factory of development nodes that listen only on a Unix socket."""
+    """Provides a function that starts a development node which listens only on a Unix socket."""
     servers = []
 
     async def make(access: Access | None = None, **limits: Any) -> Server:

@@ -1,4 +1,4 @@
-"""Tests listeners, the banner, and starting and stopping."""
+"""Tests listeners, the banner, and the start and stop of a server."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Tests that silent, slow and unreading clients are disconnected on every path."""
+"""Tests that silent, slow and unreading clients are disconnected, over HTTP and WebSockets."""
 
 import asyncio
 import gc
@@ -42,7 +42,7 @@ Make = Callable[..., Awaitable[Server]]
 
 @pytest.fixture
 async def make(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
-    """Provides a factory of servers with these limits. They check their clocks often."""
+    """Provides a function that starts a server with given limits. It checks timeouts often."""
     monkeypatch.setattr(connections, "SWEEP", 0.05)
     large = Method("test_large", lambda _: "x" * (8 * MEGABYTE), (), RunOn.LOOP)
     monkeypatch.setitem(METHODS, "test_large", large)
@@ -316,7 +316,7 @@ async def test_what_is_answered_is_not_held(make: Make) -> None:
 
 @pytest.fixture
 def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Provides the event for which calls of ``test_waits`` wait."""
+    """Provides the event for which calls to ``test_waits`` wait."""
     release = threading.Event()
     params = (Param(lambda value: value, optional=True),)
     waits = Method("test_waits", lambda *_: release.wait(MAX_WAIT), params, RunOn.WORKER)

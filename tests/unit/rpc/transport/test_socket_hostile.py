@@ -30,7 +30,7 @@ WORDS = [
     1.5, 1e300, [], {},
 ]  # fmt: skip
 MEMBERS = ["fromBlock", "toBlock", "blockHash", "address", "topics", "jsonrpc", "id", "x" * 100]
-# One method holds a message for seconds by design. The others need a longer chain.
+# eth_sendRawTransactionSync waits for seconds by design. The other methods need a longer chain.
 LEFT_OUT = {
     "eth_sendRawTransactionSync", "eth_config", "eth_createAccessList", "eth_txGasLimitCap",
 }  # fmt: skip

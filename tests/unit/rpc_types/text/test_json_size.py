@@ -1,4 +1,4 @@
-"""Tests the measured size of JSON against the parser, also of invalid JSON."""
+"""Tests the counted items and values of JSON text against the parser, also for invalid JSON."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ ANY: Any = st.recursive(
 
 
 def count(value: Any) -> int:
-    """Counts commas and opening brackets of a value."""
+    """Returns how many commas and opening brackets the JSON text of a value has."""
     if isinstance(value, dict):
         return 1 + max(len(value) - 1, 0) + sum(map(count, value.values()))
     if isinstance(value, list):

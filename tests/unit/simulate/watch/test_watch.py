@@ -43,7 +43,10 @@ def call(to: bytes, **fields: Any) -> dict[str, Any]:
 
 
 def ran(watch: Watch, base: Any) -> tuple[int, list[int]]:
-    """Returns how many calls run on the base, and the ids of calls with changed answers."""
+    """Moves the watch to a new base state.
+
+    Returns how many calls ran again, and the ids of the calls whose answers changed.
+    """
     changes = watch.advance(base)
     return changes.ran, sorted(change.id for change in changes)
 

@@ -1,4 +1,4 @@
-"""Tests that building and executing a block agree, and that a rejection changes nothing."""
+"""Tests that executing a built block gives the same result, and that rejections change nothing."""
 
 import threading
 from types import SimpleNamespace
@@ -372,7 +372,7 @@ def test_a_builder_is_set_up_once():
 
 
 def view(**changes):
-    """Returns the members of a view that a runner reads, for a block of ``builder``."""
+    """Returns a view of a block of ``builder``, with only the members that a runner reads."""
     draft, schedule = builder().header, schedule_for("Osaka")
     config = SimpleNamespace(**{"chain_id": 1, "deposit_contract": b"\x0d" * 20} | changes)
     return SimpleNamespace(
@@ -442,7 +442,10 @@ def test_a_block_is_the_same_in_the_memory_of_one_that_was_dropped():
 
 
 def test_a_block_that_is_being_made_cannot_be_used() -> None:
-    """Another thread may replace the builder's state. Using the builder would read freed memory."""
+    """While ``__init__`` runs, another thread must not use the builder: it could read freed memory.
+
+    ``__init__`` iterates over ``ommers``, which starts that thread.
+    """
     made = BlockBuilder.__new__(BlockBuilder)
     found: list[BaseException | None] = []
 

@@ -1,4 +1,4 @@
-"""Tests block access lists: RLP, every malformed list, and the text of a difference."""
+"""Tests block access lists: RLP, every malformed list, and the error for a list that differs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SYSTEM_CALLS = bytes.fromhex(
     "ed2578c9fce03ba88430ff756714d71742d1392b142e6625c58147e67641c0c0c0c0e394000f3df6d732807ef1319fb7"
     "b8bb8522d0beac02c6c50cc3c2800cc382200bc0c0c0"
 )
-# A valid account. Each case replaces one of its six fields.
+# The six fields of a valid account entry. Each case below replaces one field.
 RIGHT: list[Any] = [FIRST, [], [], [], [], []]
 
 

@@ -1,4 +1,4 @@
-"""Tests the table of header fields, and the drafts made from it."""
+"""Tests the table of header fields, and the draft headers that are made from it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests that packed receipts equal the receipts of the builder."""
+"""Tests that the packed receipts of an executed block equal the receipts of its builder."""
 
 import pickle
 
@@ -13,7 +13,7 @@ from .test_block import builder, call, state
 
 @pytest.fixture
 def both():
-    """Returns the receipts of a block: from the builder, and packed."""
+    """Builds and executes a block. Returns the builder's receipts and the packed receipts."""
     made = builder()
     made.begin()
     given = tuple(made.add(call(nonce, data=bytes(nonce))) for nonce in range(4))

@@ -179,10 +179,10 @@ def test_the_contract_keeps_the_milliseconds() -> None:
     assert refused.output == keccak256(b"BaseTime_NotDepositor()")[:4]
 
 
-# Base's own first blocks of Denim, which pin its client's proofs: block number, seconds,
-# milliseconds, gas of the BaseTime deposit, state root. Each block has two deposits, the L1
-# attributes and BaseTime. The receipts there have the cumulative gas: the first deposit uses
-# 150,000,000, its limit, because the rules before Regolith price system transactions there.
+# The first blocks of Denim in a test of Base's proof client: block number, seconds, milliseconds,
+# gas of the BaseTime deposit, state root. Each block has two deposits: the L1 attributes and
+# BaseTime. The receipts of that test have only cumulative gas. The first deposit uses its whole gas
+# limit of 150,000,000 there, because that chain charges deposits by the rules before Regolith.
 # Source: base/base, the Denim range-proof fixture of `base-proof-client`.
 PINNED_BLOCKS = [
     (2, 14, 0, 28_893, "ba6a62600c29055d63c307659c08d3eb76c25ddeedb4b661fb1d3388a76229f2"),
@@ -195,7 +195,7 @@ PINNED_BLOCKS = [
 
 
 def chain_proxy() -> bytes:
-    """Returns the code of the proxy at Base's predeploys, from the genesis of Base Sepolia."""
+    """Returns the proxy code that Base's predeploys have, from the genesis of Base Sepolia."""
     with lzma.open((OP_STACK / "genesis/base-sepolia.json.xz").required) as file:
         accounts = json.load(file)["alloc"]
     code = hex_data(accounts[BASE_TIME.hex()]["code"])

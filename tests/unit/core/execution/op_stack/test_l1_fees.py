@@ -48,7 +48,7 @@ def attributes(params):
 
 
 def data_of_compressed_size(size):
-    """Returns random bytes followed by equal bytes. They compress to ``size``."""
+    """Returns data whose compressed size is ``size``: random bytes, then zeros."""
     seed = random.Random(size).randbytes(size)
     for length in range(size, 0, -1):
         for run in range(20):
@@ -74,7 +74,7 @@ def test_the_l1_fee_is_the_published_one(vector):
 
 
 def until_known(remote, run):
-    """Repeats a run until every value that it reads is known."""
+    """Fetches missing state and repeats ``run`` until it succeeds. Returns its result."""
     while True:
         try:
             return run()
@@ -90,7 +90,7 @@ def until_known(remote, run):
     [
         ("bedrock", (), {1, 5, 6}),
         ("ecotone", (), {1, 3, 7}),
-        # the first block still pays the fees of the previous fork
+        # slots 3 and 7 are not set yet in Ecotone's first block, which pays the fees of Bedrock
         ("ecotone", (3, 7), {1, 3, 5, 6, 7}),
         ("isthmus", (), {1, 3, 7, 8}),
         ("jovian", (), {1, 3, 7, 8}),
@@ -121,7 +121,7 @@ def test_a_transaction_reads_the_parameters_that_its_fork_uses(fork, unset, slot
             chain_id=10,
             deposit_contract=bytes(20),
             withdrawals=(),
-            suspends=True,  # a guess would cause more requests
+            suspends=True,  # with guessed values, the run could request other slots
         )
         made.begin()
         return made.add(tx)

@@ -48,7 +48,7 @@ def outcome(transactions, threads, more=()):
 
 
 def same_on_threads(transactions, threads=4, more=()):
-    """Compares the results on several threads and on one.
+    """Asserts that the result on several threads equals the result on one thread.
 
     Returns how many transactions ran optimistically, and how many were executed again.
     """
@@ -106,7 +106,8 @@ def test_a_contract_pays_until_it_has_nothing_left():
 
 @pytest.mark.parametrize("count", [63, 64, 129, 300])
 def test_many_receipts_are_encoded_and_hashed_as_few_are(count):
-    # Writes LOG1(CALLER) with all its data. Many receipts of different sizes make a deep trie.
+    # The contract emits a log as long as its calldata. Many receipts of different sizes make a deep
+    # trie.
     noisy = bytes(19) + b"\x90"
     more = {noisy: {"code": bytes.fromhex("33365fa100")}}
     transactions = [

@@ -1,4 +1,4 @@
-"""Tests that a block gives the same result whether or not its senders are known."""
+"""Tests that a block gives the same result whether or not its senders were recovered before."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

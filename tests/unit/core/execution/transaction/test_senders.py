@@ -122,7 +122,7 @@ def signed_by_chance(count: int) -> list[Transaction]:
 
 
 def over_the_generator(count: int) -> list[Transaction]:
-    """Returns signatures with small multiples of G, so that additions meet equal points."""
+    """Returns transactions whose R is a small multiple of G, so that additions get equal points."""
     made = []
     for i in range(count):
         unsigned = Transaction.build(nonce=i, gas_limit=21_000, to=bytes(20), v=27, r=1, s=1)

@@ -1,4 +1,4 @@
-"""Tests blob transactions in their network form."""
+"""Tests the network form of blob transactions, which includes the sidecar."""
 
 import pytest
 import rlp

@@ -298,7 +298,8 @@ def test_each_rule_refuses_and_nothing_changes(code: str, fields: dict, setup: d
     )
 
 
-# From the last rule to the first: a transaction that breaks several is refused by the first.
+# Validity rules, the last checked rule first. A transaction that breaks several rules gets the
+# error of the rule that is checked first.
 ORDER = [
     ("floor_gas", {"gas_limit": 21_500, "data": b"\1" * 20}),
     ("intrinsic_gas", {"gas_limit": 100}),
@@ -433,7 +434,7 @@ def test_an_authorization_makes_its_signer_run_the_code() -> None:
     assert machine.layer.code(OTHER) == b"\xef\1\0" + CONTRACT
     assert machine.layer.nonce(OTHER) == 1
     assert machine.layer.storage(OTHER, 0) == 1
-    # The delegate is warm. No refund: the signer's account did not exist.
+    # The delegate is warm. There is no refund, because the signer's account did not exist.
     assert result["gas_used"] == 21_000 + 25_000 + 3 + 3 + 2_100 + 20_000
 
 
@@ -496,10 +497,10 @@ def test_an_authority_is_warm_even_when_void() -> None:
 
 
 BUSY = bytes.fromhex(
-    "60005460010160005560205460015560606000a0"  # slots, a log
+    "60005460010160005560205460015560606000a0"  # writes slots 0 and 1, emits a log
     + "6000600060006000600573"
     + OTHER.hex()
-    + "5af1"  # call with value 5
+    + "5af1"  # calls OTHER with a value of 5 wei
     + "73"
     + "dd" * 20
     + "31"

@@ -1,4 +1,4 @@
-"""Tests that errors about lists name the entry and the member."""
+"""Tests that an error about a list names the invalid entry and its invalid member."""
 
 from typing import Any
 

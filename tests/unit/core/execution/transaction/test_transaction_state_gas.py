@@ -1,4 +1,4 @@
-"""Tests the gas that a transaction pays and that its block counts, in both dimensions.
+"""Tests regular gas and state gas: what a transaction pays, and what its block counts.
 
 Expected values under the devnet of April 2026 come from its public tests (for transactions see
 `test_worked_examples.py`). Values under Amsterdam follow from the constants of EIP-2780, EIP-8037
@@ -50,7 +50,7 @@ Accounts = Mapping[bytes, Mapping[str, Any]]
 def made(
     fork: str, transactions: list[Transaction], accounts: Accounts, limit: int = 120_000_000
 ) -> tuple[Block, Any]:
-    """Builds a block of these transactions. The accounts MINER and OTHER exist."""
+    """Builds a block of these transactions on ``accounts`` and an account OTHER."""
     alloc = {OTHER.hex(): {"balance": "0x1"}}
     for address, fields in accounts.items():
         code = "0x" + str(fields.get("code", ""))
@@ -62,26 +62,29 @@ def made(
 def spent(
     fork: str, transaction: Transaction, accounts: Accounts | None = None, **block: Any
 ) -> tuple[int, int]:
-    """Returns the gas of a transaction, and the gas of a block with only this transaction."""
+    """Returns the gas used by a transaction, and by a block with only this transaction."""
     _, result = made(fork, [transaction], accounts or {}, **block)
     return result.receipts[0].gas_used, result.gas_used
 
 
 def running(fork: str, code: str, *, gas: int = GAS, **rest: Any) -> tuple[int, int]:
-    """Returns the gas of a call of CONTRACT with this code, and of its block."""
+    """Returns the gas used by a call to CONTRACT with this code, and by a block with only it."""
     limit = {"limit": rest.pop("limit")} if "limit" in rest else {}
     accounts = {CONTRACT: {"code": code, **rest.pop("contract", {})}, **rest.pop("accounts", {})}
     return spent(fork, payment(0, value=0, to=CONTRACT, gas_limit=gas, **rest), accounts, **limit)
 
 
 def creating(fork: str, data: bytes, *, gas: int = GAS, **fields: Any) -> tuple[int, int]:
-    """Returns the gas of a creation transaction, and of its block."""
+    """Returns the gas used by a creation transaction, and by a block with only it."""
     found = payment(0, to=None, data=data, gas_limit=gas, **({"value": 0} | fields))
     return spent(fork, found)
 
 
 def authorizing(fork: str, tuples: list[tuple[bytes, int]], **fields: Any) -> tuple[int, int]:
-    """Returns the gas of a transaction with an authorization per (key, nonce), and of its block."""
+    """Returns the gas used by a transaction with authorizations, and by a block with only it.
+
+    ``tuples``: (key, nonce) of each authorization.
+    """
     accounts = fields.pop("accounts", {})
     signed = [
         sign_authorization(key, chain_id=1, address=CALLEE, nonce=nonce) for key, nonce in tuples
@@ -110,7 +113,7 @@ def test_receipts_count_what_was_paid_and_the_header_the_larger_sum() -> None:
 
 
 def clearing_block(limit: int) -> Any:
-    """Builds a block that clears ten slots with a large refund, then pays 21,064 gas."""
+    """Builds a block of two calls: one clears ten slots for a refund, one uses 21,064 gas."""
     clears = "".join(f"5f60{slot:02x}55" for slot in range(10))
     storage = {hex(slot): "0x1" for slot in range(10)}
     calls = [
@@ -225,9 +228,9 @@ def test_a_slot_that_is_zero_again_gives_its_state_gas_back() -> None:
 
 
 def test_state_gas_that_a_callee_gives_back_is_regular_gas_of_its_caller_again() -> None:
-    """The caller paid for the slot with regular gas.
+    """The caller pays for a new slot with regular gas. Its callee clears the slot.
 
-    After the refund it needs that gas for memory.
+    The caller then needs the refunded gas for memory.
     """
     delegatecall = "5f5f5f5f73" + CALLEE.hex() + "5af4"
     code = SET + delegatecall + "5f6202000052"  # MSTORE at a high offset costs 45,083 gas
@@ -308,7 +311,10 @@ def test_an_authorization_pays_for_account_write_and_delegation() -> None:
 
 
 def delegating(tuples: list[tuple[int, bytes]], **fields: Any) -> int:
-    """Returns the gas of authorizations above the intrinsic gas. ``tuples``: (nonce, delegate)."""
+    """Returns what authorizations cost in addition to the intrinsic gas.
+
+    ``tuples``: (nonce, delegate) of each authorization.
+    """
     signed = [
         sign_authorization(SIGNERS[0], chain_id=1, address=delegate, nonce=nonce)
         for nonce, delegate in tuples

@@ -27,7 +27,7 @@ WASM, WASM_CACHE = map(precompile, (0x71, 0x72))
 
 
 def split_types(text: str) -> list[str]:
-    """Splits a list of ABI types that may contain tuples."""
+    """Splits a list of ABI types at its commas, but not at the commas inside tuples."""
     found, depth, start = [], 0, 0
     for at, character in enumerate(text + ","):
         depth += (character == "(") - (character == ")")
@@ -65,7 +65,7 @@ class ArbOS:
         return self.evm.storage(STATE_ADDRESS, slot(ids, key))
 
     def put_member(self, ids: tuple[bytes, ...], position: int, address: bytes) -> None:
-        """Adds an address to a set."""
+        """Appends an address to the ArbOS address set at ``ids``, as element ``position``."""
         self.put(ids, 0, position)
         self.put(ids, position, word(address))
         self.put((*ids, b"\x00"), word(address), position)

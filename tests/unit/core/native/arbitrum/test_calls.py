@@ -1,4 +1,4 @@
-"""Tests calls of Arbitrum's precompiles: failures, kinds of calls, writes, missing state."""
+"""Tests calls to Arbitrum's precompiles: failures, call opcodes, writes, missing state."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def test_stylus_code_may_be_created(version: int, code: str, works: bool) -> Non
 
 
 class Tree:
-    """The partial hashes of the Merkle tree of messages, one for each level."""
+    """The Merkle accumulator of messages to L1: the hash of a full subtree or None, per level."""
 
     def __init__(self) -> None:
         self.size, self.partials = 0, []

@@ -1,4 +1,4 @@
-"""Tests that slots of ArbOS equal the slots on Arbitrum's chains."""
+"""Tests that ArbOS values are in the storage slots that Arbitrum's chains use for them."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_prices_in_gas() -> None:
     assert arbos.ask(GAS_INFO, "getPricesInArbGas()", types) == (prices, 1609)
     arbos.evm.set_block(base_fee=0)
     assert arbos.ask(GAS_INFO, "getPricesInArbGas()", types)[0] == (0, 0, 20000)
-    # the base fee in the header, for a call without a gas price
+    # in a call without a gas price, BASEFEE is 0 and the prices follow from the header's base fee
     arbos.evm.set_block(header_base_fee=1005)
     assert arbos.ask(GAS_INFO, "getPricesInArbGas()", types)[0] == prices
 
@@ -392,7 +392,7 @@ def test_what_old_callers_find() -> None:
 
 def test_numbers_of_l1_in_opcodes() -> None:
     arbos = ArbOS(block_hashes=HASHES)
-    # NUMBER, BLOCKHASH(number on the stack), PREVRANDAO; the result is one word.
+    # Codes that return one word: NUMBER, PREVRANDAO, and BLOCKHASH of the number in the calldata.
     number = bytes.fromhex("435f5260205ff3")
     randomness = bytes.fromhex("445f5260205ff3")
     arbos.evm.set_code(BOB, number)

@@ -1,4 +1,4 @@
-"""Makes tokens and registries of Base for tests: signatures, slots, and recorded writes."""
+"""Helpers for tests of Base's native tokens: call data, storage slots, and a record of writes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def word(value: int | bytes) -> bytes:
 
 
 def slot(base: int, *keys: int | bytes) -> int:
-    """Returns the slot of an element of nested mappings, with address or string keys."""
+    """Returns the slot of an element of a mapping at ``base``, or of nested mappings.
+
+    A key is an address, an integer or a word of 32 bytes. Other bytes are a string key.
+    """
     for key in keys:
         if isinstance(key, bytes) and len(key) not in (20, 32):
             base = int.from_bytes(keccak256(key + word(base)), "big")
@@ -82,7 +85,7 @@ PANIC = error("Panic(uint256)", 0x11)
 
 
 def short_text(text: str) -> int:
-    """Returns the word of a string of up to 31 bytes."""
+    """Returns the storage word of a Solidity string of up to 31 bytes."""
     data = text.encode()
     return int.from_bytes(data.ljust(31, b"\0") + bytes([2 * len(data)]), "big")
 
@@ -108,7 +111,7 @@ def stablecoin_params(
 
 
 class Tokens(NativeState):
-    """A state with one token. Records every slot written since the token's creation."""
+    """A state with one token. Records the slots that are written, and events after the creation."""
 
     def __init__(
         self, fork: str, variant: int = ASSET, params: bytes | None = None, **options: Any
@@ -168,7 +171,7 @@ class Tokens(NativeState):
         return done.output
 
     def digest(self, address: bytes) -> str:
-        """Returns the hash of all events and written slots, computed for a token at ``address``."""
+        """Returns the hash of recorded events and slots, as if the token were at ``address``."""
         values = self.evm.state.storage_items(self.token)
         rows = sorted(address + word(key) + word(values.get(key, 0)) for key in self.written)
         return keccak256(self.events + b"".join(rows)).hex()

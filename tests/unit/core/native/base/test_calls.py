@@ -1,4 +1,4 @@
-"""Tests the checks in all native contracts: addresses, kinds of calls, value, arguments."""
+"""Tests the checks that all native contracts share: addresses, call opcodes, value, arguments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def forwarder(kind: int, target: bytes, *, value: int = 0, gas: int = 10_000_000
     ``kind``: the opcode for the call.
     """
     copy = bytes.fromhex("365f5f37")  # CALLDATACOPY(0, 0, CALLDATASIZE)
-    arguments = bytes.fromhex("5f5f365f")  # no output, the input from memory
+    arguments = bytes.fromhex("5f5f365f")  # no space for output; the input is in memory
     if kind in (0xF1, 0xF2):
         arguments += b"\x60" + bytes([value])
     call = arguments + b"\x73" + target + b"\x62" + gas.to_bytes(3, "big") + bytes([kind])
@@ -62,7 +62,7 @@ def test_a_pattern_makes_a_token_and_the_variant_is_0_or_1() -> None:
     for variant, native in ((0, True), (1, True), (2, False)):
         address = b"\xb2" + bytes(9) + bytes([variant]) + b"\x07" * 9
         done = state.call(address, selector("name()"))
-        # A token that was not created reverts without data after the account access is charged.
+        # A call to a token that was not created pays for the account access and reverts.
         assert (done.status, done.gas_used) == (("revert", 106) if native else ("success", 0))
     assert state.call(b"\xb2" + bytes(8) + b"\x01" + bytes(10), b"").status == "success"
 
@@ -102,7 +102,7 @@ def test_static_calls_read_and_fail_at_the_first_write_without_data() -> None:
     assert tokens.do("balanceOf(address)", ALICE, static=True) == word(10)
     done = tokens.ask("transfer(address,uint256)", BOB, 1, static=True)
     assert (done.status, done.output) == ("revert", b"")
-    assert 0 < done.gas_used < 30_000  # gas charged before the failure
+    assert 0 < done.gas_used < 30_000  # only the gas that was charged before the failure
     activation = call_data("activate(bytes32)", keccak256(b"another"))
     done = tokens.call(ACTIVATION_REGISTRY, activation, static=True)
     assert done.output == error("StaticCallNotAllowed()")
@@ -155,7 +155,10 @@ def test_out_of_gas_takes_the_gas_of_the_frame_only() -> None:
 
 @pytest.mark.parametrize("fork", VERSIONS)
 def test_an_account_delegated_to_a_token_executes_its_code(fork: str) -> None:
-    """The called address belongs to the account (EIP-7702), so 0xef runs as an opcode."""
+    """The account runs the token's code 0xef, which is an invalid opcode.
+
+    A native contract runs only if it is called at its own address, not by delegation (EIP-7702).
+    """
     tokens = Tokens(fork)
     tokens.evm.set_code(BOB, b"\xef\x01\x00" + tokens.token)
     assert tokens.call(BOB, selector("name()")).status == "invalid opcode"
@@ -225,7 +228,7 @@ def test_a_tuple_of_variable_size_is_shown_with_its_offset() -> None:
         ("updateName(string)", ["00" * 31 + "20", "00" * 31 + "02", "c328" + "00" * 30], True),
         ("updateName(string)", ["ff" * 32], True),  # the offset exceeds 64 bits
         ("updateName(string)", ["00" * 24 + "ff" * 8], True),  # the offset is beyond the input
-        # the offset 0 points to itself, which is a length of 0
+        # the offset 0 refers to the word of the offset itself, so the length is 0 too
         ("updateName(string)", ["00" * 32], None),
     ],
 )
@@ -347,7 +350,7 @@ def test_undecodable_parameters_name_the_struct_in_beryl() -> None:
 
 
 def array_data(signature: str, length: int, *content: int) -> bytes:
-    """Returns a call with an array of this length as the last argument. Other arguments are 0."""
+    """Returns call data whose last argument is an array of this length. Other arguments are 0."""
     count = signature.count(",") + 1
     head = [0] * (count - 1) + [32 * count]
     return selector(signature) + b"".join(word(item) for item in (*head, length, *content))
@@ -378,7 +381,7 @@ def test_beryl_says_why_memory_for_an_array_was_refused(
 
 
 def test_the_first_wrong_element_of_an_array_is_the_reason_in_beryl() -> None:
-    """The array is also too short, but the contract reads the elements in order."""
+    """The array also lacks elements, but the contract reports the first error that it meets."""
     data = array_data("createB20(uint8,bytes32,bytes,bytes[])", 5, 2**64)
     output = NativeState("beryl").call(FACTORY, data).output
     text = f'type check failed for "offset (usize)" with data: {word(2**64).hex()}'

@@ -1,4 +1,4 @@
-"""Tests whole lives of tokens, starting with their creation."""
+"""Tests sequences of token operations, each starting with the creation of the token."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Journey(Tokens):
         self.by_owner("updatePolicy(bytes32,uint64)", scope(name), policy)
 
     def topics(self, signature: str, *values: Any, sender: bytes = OWNER) -> list[bytes]:
-        """Returns the first topics of the logs of a successful call."""
+        """Makes a call that must succeed. Returns topic 0 of each of its logs."""
         done = self.ask(signature, *values, sender=sender)
         assert done.status == "success", done
         return [log.topics[0] for log in done.logs]

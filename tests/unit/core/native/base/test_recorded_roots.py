@@ -1,7 +1,8 @@
 """Tests that token operations give the events and storage of the reference client.
 
-The digests cover all events and every written slot. An account with uncounted roles makes the calls
-"of the factory", which give the same events and slots.
+A digest is a hash of all events and of every written slot. Some calls were recorded with the token
+factory as the caller. Here an admin makes them: their events and slots are equal, and the digest
+omits the admin's role.
 """
 
 from __future__ import annotations
@@ -106,7 +107,10 @@ def update_symbol(t: Tokens) -> None:
 
 
 def as_admin(t: Tokens, signature: str, *values: Any) -> None:
-    """Makes a call as the factory does. The digest omits the admin's role and role count."""
+    """Makes a call for which the recordings have the factory as the caller.
+
+    The digest omits the slots with the admin's role and the number of admins.
+    """
     t.give_role("DEFAULT_ADMIN_ROLE", ADMIN, counts=False)
     t.seed(TOKEN + 8, 1, counts=False)
     t.do(signature, *values, sender=ADMIN)
@@ -133,7 +137,8 @@ def grant_again(t: Tokens) -> None:
 
 
 def permit(t: Tokens) -> None:
-    # The signature is valid for another address. Only events and slots matter here.
+    # This signature differs from the recorded one, because the recorded token has a different
+    # address. The events and slots are equal.
     from eth_account import Account
     from eth_account.messages import encode_typed_data
 
@@ -272,7 +277,7 @@ def test_an_operation_gives_the_pinned_events_and_slots(
     assert tokens.digest(TOKEN_ADDRESS) == expected[name]
 
 
-# Enough samples to notice a change if the recordings are missing.
+# Digests of a few operations. They detect a change even without the files of recordings.
 SAMPLES = {
     ("beryl", "FRESH"): "e29cabf2f5d0e0eedebf4697b61ad93a4a24fa2d911d4004d641bb0b123fa091",
     ("beryl", "ANNOUNCE"): "bc541cb4aecf8c93e8bc0b495eb7d1011c614fcb65704b848a961bb7207dcb83",
@@ -298,7 +303,7 @@ def test_a_sample_needs_no_recordings(fork: str, name: str) -> None:
 
 
 class Registry(NativeState):
-    """A state. Its digest covers the PolicyRegistry."""
+    """A state that records the events and written slots of the PolicyRegistry for its digest."""
 
     def __init__(self, fork: str) -> None:
         super().__init__(fork)

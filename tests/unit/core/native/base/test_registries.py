@@ -1,4 +1,4 @@
-"""Tests the registries of features and policies: permissions and answers."""
+"""Tests the ActivationRegistry (features) and the PolicyRegistry: permissions and results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INVERTED = 1 << 63
 
 
 class Registry:
-    """A registry. Its calls return an answer or the revert data."""
+    """Calls a registry. ``do`` returns the result, ``refusal`` the revert data."""
 
     address = POLICY_REGISTRY
 
@@ -60,7 +60,7 @@ class Registry:
 
 
 class Features(Registry):
-    """The registry of features of a chain with the admin ADMIN."""
+    """The ActivationRegistry of a chain whose activation admin is ADMIN."""
 
     address = ACTIVATION_REGISTRY
 
