@@ -1,4 +1,4 @@
-"""Drives a headless Chromium over the DevTools protocol, for tests of pages."""
+"""Drives a headless Chromium over the DevTools protocol, for tests of web pages."""
 
 import asyncio
 import base64
@@ -21,16 +21,16 @@ needs_axe = pytest.mark.skipif(
     not AXE.is_file(), reason="needs axe-core: `make test-all` installs it"
 )
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-LARGEST_MESSAGE = 64 * 1024 * 1024  # bytes; screenshots are large
+LARGEST_MESSAGE = 64 * 1024 * 1024  # limit in bytes, large enough for screenshots
 
 
 def executable() -> str | None:
-    """Returns the path of a Chromium, or None."""
+    """Returns the path of an installed Chromium, or None."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 class Browser:
-    """A browser process with a separate profile. Pages are opened in it."""
+    """A browser process with its own profile, in which pages are opened."""
 
     def __init__(self) -> None:
         self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
@@ -84,7 +84,7 @@ class Browser:
                 page.notice(reported["method"], reported["params"])
 
     async def ask(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """Sends a DevTools command and returns its result."""
+        """Sends a DevTools command. Returns its result."""
         number = next(self._ids)
         waiting = self._answers[number] = asyncio.get_running_loop().create_future()
         body = {"id": number, "method": method, "params": params}
@@ -104,7 +104,8 @@ class Browser:
     ) -> "Page":
         """Opens a page of this size in CSS pixels, and waits until its script is ready.
 
-        The page has its own window and storage. With ``over``, it is a tab that hides another page.
+        Without ``over``, the page has its own window and storage. With ``over``, it is a new tab in
+        the window of that page, which becomes hidden.
         """
         if over is None:
             context = (await self.ask("Target.createBrowserContext"))["browserContextId"]
@@ -131,14 +132,14 @@ class Browser:
         return page
 
     async def close_pages(self) -> None:
-        """Closes all pages and clears their storage."""
+        """Closes all pages and deletes their storage."""
         pages, self._pages = list(self._pages.values()), {}
         for context in {page.context for page in pages}:
             await self.ask("Target.disposeBrowserContext", browserContextId=context)
 
 
 class Page:
-    """A page. ``complaints``: errors of its scripts and resources."""
+    """An open page. ``complaints``: errors of its scripts and of resources that did not load."""
 
     def __init__(self, browser: Browser, session: str, context: str, target: str) -> None:
         self.browser = browser
@@ -163,11 +164,11 @@ class Page:
         await self.until("document.body?.dataset.ready === 'yes'")
 
     async def show(self) -> None:
-        """Brings the page to the front of its window."""
+        """Makes the page the visible tab of its window."""
         await self.browser.ask("Target.activateTarget", targetId=self.target)
 
     async def value(self, expression: str) -> Any:
-        """Returns the value of a JavaScript expression; awaits promises."""
+        """Returns the value of a JavaScript expression. If the value is a promise, awaits it."""
         reported = await self.ask(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -175,7 +176,7 @@ class Page:
         return reported["result"].get("value")
 
     async def until(self, expression: str, seconds: float = MAX_WAIT) -> None:
-        """Waits until an expression is true. The AssertionError shows the page's text."""
+        """Waits until a JavaScript expression is true. The AssertionError shows the page's text."""
         end = asyncio.get_running_loop().time() + seconds
         while not await self.value(f"Boolean({expression})"):
             if asyncio.get_running_loop().time() > end:
@@ -187,13 +188,13 @@ class Page:
         return str(await self.value(f"document.querySelector({json.dumps(selector)})?.innerText"))
 
     async def click(self, selector: str) -> None:
-        """Waits for an enabled element, then clicks its centre with the mouse."""
+        """Waits until an element is enabled, then clicks its centre with the mouse."""
         center = await self.center_of(selector)
         await self.mouse("mousePressed", center)
         await self.mouse("mouseReleased", center)
 
     async def center_of(self, selector: str) -> tuple[float, float]:
-        """Waits for an enabled element and returns its centre."""
+        """Waits until an element is enabled. Returns its centre."""
         found = f"document.querySelector({json.dumps(selector)})"
         await self.until(f"{found} && !{found}.disabled")
         box = await self.value(
@@ -204,7 +205,7 @@ class Page:
         return box[0], box[1]
 
     async def mouse(self, kind: str, center: tuple[float, float]) -> None:
-        """Presses or releases the left mouse button."""
+        """Presses or releases the left mouse button at a point."""
         await self.ask(
             "Input.dispatchMouseEvent",
             type=kind, x=center[0], y=center[1], button="left", clickCount=1,
@@ -220,7 +221,7 @@ class Page:
             )  # fmt: skip
 
     async def violations(self) -> list[str]:
-        """Returns accessibility rules that axe-core reports as violated, with elements."""
+        """Returns the accessibility rules that axe-core finds violated, each with the elements."""
         await self.value(AXE.read_text() + ";0")
         found: list[str] = json.loads(
             await self.value(
@@ -231,6 +232,6 @@ class Page:
         return found
 
     async def screenshot(self, path: Path) -> None:
-        """Writes a PNG of the whole page."""
+        """Saves the whole page as a PNG."""
         reported = await self.ask("Page.captureScreenshot", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(reported["data"]))

@@ -6,7 +6,7 @@ from hypothesis import settings
 settings.register_profile("unhurried", parent=settings(), deadline=None)
 settings.load_profile("unhurried")
 
-collect_ignore_glob = ["ecosystem/moccasin/*"]  # a project whose tests need moccasin
+collect_ignore_glob = ["ecosystem/moccasin/*"]  # The tests of this project need moccasin.
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

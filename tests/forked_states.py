@@ -1,4 +1,7 @@
-"""Implements ``pytest --forked``: every state of a test gets an empty remote state below it."""
+"""Implements ``pytest --forked``, which puts an empty remote state below every state of a test.
+
+So every test also runs with fetched values.
+"""
 
 import contextlib
 import importlib
@@ -36,50 +39,50 @@ LEFT_OUT: Final = {
     "unit/node/test_op_stack.py::test_published_deposits_are_sealed_after_the_end_of_the_process":
         "it keeps its chain in a directory, which no fork does",
 }  # fmt: skip
-"""Tests (by the beginning of their names) that mean nothing above a remote state, and why."""
+"""Beginning of a test's name -> why the test makes no sense above a remote state."""
 
 OwnEVM, OwnLayer = fastevm.evm.machine.EVM, fastevm.core.state.layer.Layer
 own_remote = Node._new_remote
 
 
 def nothing() -> OwnLayer:
-    """Returns a remote state without accounts. No value is fetched yet."""
+    """Returns a remote state without accounts, from which no value is fetched yet."""
     return OwnLayer.remote(Recorded({}))
 
 
 class KindOfOwn(type):
-    """A metaclass. Instances of the original class also count as instances of its replacement."""
+    """Metaclass of replacements: objects of the original class count as instances, too."""
 
     def __instancecheck__(cls, item: object) -> bool:
         return isinstance(item, cls.__mro__[1])
 
 
 class ForkedLayer(OwnLayer, metaclass=KindOfOwn):
-    """A layer above a fork."""
+    """Replaces `Layer`: every layer has a remote state below it."""
 
     @staticmethod
     def empty() -> OwnLayer:
-        """Returns a layer above a fork without accounts."""
+        """Returns a layer without accounts above a remote state."""
         return nothing()
 
     @staticmethod
     def of(accounts: Mapping[bytes, Mapping[str, Any]]) -> OwnLayer:
-        """Returns a layer with these accounts above a fork without accounts."""
+        """Returns a layer with these accounts above an empty remote state."""
         return nothing().with_accounts(accounts)
 
 
 class ForkedEVM(OwnEVM, metaclass=KindOfOwn):
-    """An EVM that starts with a fork instead of an empty state."""
+    """Replaces `EVM`: it begins with an empty remote state."""
 
     def __init__(self, *rules: Any, state: OwnLayer | None = None, **block: Any) -> None:
         super().__init__(*rules, state=nothing() if state is None else state, **block)
 
 
 class FetchedState(TransactionState):
-    """Fetches the values that transactions read, if the state is above a remote state."""
+    """Fetches the values that transactions and blocks read from a remote state, if there is one."""
 
     def load_sender(self, transaction: Transaction) -> None:
-        """Does nothing, because the pool reads the sender and its account is recorded."""
+        """Does nothing: the pool has read the sender's account, and its value is kept."""
 
     def fetch(self, transaction: Transaction) -> None:
         """Fetches the values that the transaction reads."""
@@ -87,7 +90,7 @@ class FetchedState(TransactionState):
             super().fetch(transaction)
 
     def prepare_block(self, parent: Header, timestamp: int) -> None:
-        """Fetches the values that a block reads before its transactions."""
+        """Fetches the values that a block reads before its first transaction."""
         if self.newest()[0].remote_state is not None:
             super().prepare_block(parent, timestamp)
 
@@ -98,14 +101,17 @@ class FetchedState(TransactionState):
 
 
 def remote_of(node: Node, fork: ForkHistory | None) -> LocalState:
-    """Returns the remote-state part of a node. It fetches even if the node has no fork option."""
+    """Returns the part of a node that fetches state. It fetches even without fork options."""
     made = own_remote(node, fork)
     made.fetcher = FetchedState(node.chain, node._newest)
     return made
 
 
 def begin() -> None:
-    """Replaces the classes in all modules, after modules that need the C originals are loaded."""
+    """Replaces the classes in all modules.
+
+    Modules that need the original C types are loaded first.
+    """
     for part in pkgutil.iter_modules(fastevm.__path__, "fastevm."):
         if part.name.removeprefix("fastevm.") in NOT_LOADED:
             continue
@@ -124,7 +130,7 @@ def begin() -> None:
 
 
 def leave_out(items: list[pytest.Item]) -> None:
-    """Skips the tests that are meaningless on a fork."""
+    """Skips the tests that make no sense on a fork."""
     for item in items:
         for beginning, reason in LEFT_OUT.items():
             if item.nodeid.startswith(f"tests/{beginning}"):

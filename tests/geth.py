@@ -1,4 +1,4 @@
-"""Starts a real geth for tests: a development chain in one process, with a counter contract."""
+"""Starts a real geth for tests: a development chain with a counter contract."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ from tests.max_wait import MAX_WAIT
 CHAIN_ID = 1337
 DEVELOPER = "71562b71999873db5b286df957af199ec94617f7"  # the account that geth --dev unlocks
 INDEXING = "transaction indexing is in progress"
-# adds one to slot 7 and logs the sum
+# Increments slot 7 and logs the new value.
 COUNTER_CODE = "6007546001018060075560005260206000a000"
 CREATION = f"0x60{len(COUNTER_CODE) // 2:02x}600c60003960{len(COUNTER_CODE) // 2:02x}6000f3"
 PRICES = {"gas": hex(200_000), "maxFeePerGas": hex(10**11), "maxPriorityFeePerGas": "0x1"}
@@ -28,7 +28,7 @@ PRICES = {"gas": hex(200_000), "maxFeePerGas": hex(10**11), "maxPriorityFeePerGa
 def genesis() -> dict[str, Any]:
     """Returns a genesis file that activates every fork up to Osaka at the start.
 
-    geth's own development chain has Bogota without Amsterdam, a combination that no network has.
+    geth's own development chain activates Bogota without Amsterdam, which no network does.
     """
     blocks = (
         "homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople", "petersburg",
@@ -89,7 +89,7 @@ class Geth:
         self.close()
 
     def answers(self) -> bool:
-        """Returns whether the node serves requests."""
+        """Returns whether the node answers requests."""
         if self.process.poll() is not None:
             raise RuntimeError(f"geth ended with status {self.process.returncode}")
         try:
@@ -98,7 +98,7 @@ class Geth:
             return False
 
     def send(self, **fields: Any) -> dict[str, Any]:
-        """Sends a transaction from geth's account and returns the receipt."""
+        """Sends a transaction from geth's account. Returns the receipt."""
         tx_hash = self.client.call("eth_sendTransaction", {"from": self.account} | PRICES | fields)
         receipt: dict[str, Any] = wait_for(
             lambda: self.receipt(tx_hash), MAX_WAIT, "geth did not mine the transaction"
@@ -117,11 +117,11 @@ class Geth:
         return found
 
     def count(self) -> dict[str, Any]:
-        """Calls the counter in a separate block and returns the receipt."""
+        """Calls the counter in a transaction in a block of its own. Returns the receipt."""
         return self.send(to=self.counter)
 
     def close(self) -> None:
-        """Ends the process and removes its data."""
+        """Ends the process and deletes its data."""
         self.client.close()
         self.process.kill()
         self.process.wait()

@@ -1,4 +1,4 @@
-"""Helps tests of OP-stack development chains: a time, two accounts, their transactions."""
+"""Helps tests of OP-stack development chains: a start time, two accounts, and payments."""
 
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node import Node
@@ -6,7 +6,8 @@ from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.node.production.simulated_l1 import Deposit
 
 ALICE, BOB = b"\xa1" * 20, b"\xb0" * 20
-START = 1_800_000_000  # seconds; a multiple of 12, the seconds of a block of L1
+# Timestamp of the genesis: a multiple of 12, the seconds of an L1 block.
+START = 1_800_000_000
 
 
 def deposit(**fields) -> Deposit:
@@ -15,7 +16,7 @@ def deposit(**fields) -> Deposit:
 
 
 def payment(node: Node, nonce: int = 0, **fields) -> bytes:
-    """Submits a payment of one wei to Bob and returns the hash."""
+    """Submits a payment of 1 wei to Bob. Returns its hash."""
     values = {"to": BOB, "value": 1, "gas_limit": 21_000, "chain_id": DEV_CHAIN_ID, "nonce": nonce}
     prices = {"max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 10}
     made = Transaction.build(**{**values, **prices, **fields})

@@ -30,7 +30,7 @@ def vectors_of(kind: str) -> list[dict[str, Any]]:
 
 
 def input_of(vector: dict[str, Any]) -> bytes:
-    """Returns the input of a vector: hex, a repeated byte, or the bytes ``i % 251``."""
+    """Returns the input bytes of a vector, which gives hex, a repeated byte, or ``i % 251``."""
     given = vector["input"]
     if isinstance(given, str):
         return hex_data(given)
@@ -41,7 +41,7 @@ def input_of(vector: dict[str, Any]) -> bytes:
 
 @cache
 def sepolia_blocks() -> dict[str, Any]:
-    """Returns eight blocks of OP Sepolia under Holocene, with the state that they read."""
+    """Returns eight Holocene blocks of OP Sepolia, with the state that they read."""
     with gzip.open((OP_STACK / "op-sepolia-holocene-blocks.json.gz").required) as file:
         return json.load(file)
 

@@ -1,4 +1,4 @@
-"""Extracts fenced blocks and shell commands from the pages of the documentation."""
+"""Extracts fenced code blocks and shell commands from pages of the documentation."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ PROMPT = "$ "
 
 
 class Block(NamedTuple):
-    """A fenced block. ``title``: the name of the file that the block shows, or empty."""
+    """A fenced code block. ``title``: the name of the file that the block shows, or empty."""
 
     language: str
     title: str
@@ -43,7 +43,7 @@ def commands_of(text: str) -> list[str]:
 
 
 def _typed(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the typed lines of a console, without the prompt."""
+    """Yields what a user types in a console block, without the prompts."""
     continues = False
     for line in lines:
         if continues or line.startswith(PROMPT):
@@ -60,7 +60,7 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
             continue
         try:
             words = shlex.split(begun, comments=True)
-        except ValueError:  # a quoted string continues in the next line
+        except ValueError:  # An unfinished quoted string continues in the next line.
             continue
         if words:
             yield begun
@@ -69,5 +69,5 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
 
 
 def pages() -> list[Path]:
-    """Returns the Markdown pages of the documentation, except texts for other projects."""
+    """Returns the Markdown pages of the documentation, without texts for other projects."""
     return sorted(path for path in DOCS.rglob("*.md") if UPSTREAM not in path.parents)

@@ -1,6 +1,6 @@
 """Locates the official tests and recorded chains, by default in a folder beside the repository.
 
-Users do not have the folder. A test that reads a missing file is skipped with a reason.
+Only developers have the folder. A test that reads a missing file is skipped with a reason.
 """
 
 from __future__ import annotations
@@ -41,4 +41,5 @@ class SharedPath(PosixPath):
 
 SHARED = SharedPath(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared"))
 REAL_BLOCKS = SHARED / "real-blocks"
-RECORDED = SHARED / "rpc-compat"  # a recorded chain with its genesis, and requests with answers
+# A recorded chain with its genesis, and recorded requests with their answers.
+RECORDED = SHARED / "rpc-compat"

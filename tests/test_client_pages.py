@@ -1,7 +1,7 @@
-"""Runs the programs of the client pages unchanged on a development node.
+"""Runs the programs of the pages about clients, unchanged, on a development node.
 
 Hardhat, forge, web3.js, titanoboa, ape and wake are not installed here. `make ecosystem` tests
-those clients with other programs.
+these clients with other programs.
 """
 
 import json
@@ -32,14 +32,14 @@ CONFIGURATION = re.compile(r"// hardhat\.config")
 
 
 def programs(page: str, language: str) -> list[str]:
-    """Returns a page's programs in a language, without the files of Hardhat projects."""
+    """Returns the page's programs in a language, without the files of Hardhat projects."""
     text = (PAGES / f"{page}.md").read_text()
     found = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
     return [code for code in found if not CONFIGURATION.match(code)]
 
 
 def run(words: list[str], variables: Mapping[str, str], folder: Path | None = None) -> str:
-    """Returns a program's output. If it fails, the AssertionError contains its errors."""
+    """Runs a program. Returns its output. If it fails, the AssertionError contains its errors."""
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=MAX_WAIT, env=variables, cwd=folder
     )
@@ -80,7 +80,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_a_wallet_and_a_page_find_the_chain_of_the_page() -> None:
-    """`fastevm dev` has the page's network settings and accepts browser extensions."""
+    """`fastevm dev` has the page's network settings, and accepts browser extensions."""
     page = (PAGES / "wallets.md").read_text()
     shown = re.search(r'chainId: "(0x[0-9a-f]+)"', page)
     assert shown is not None and f"`{int(shown[1], 16)}`" in page and ADDRESS in page

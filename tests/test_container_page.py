@@ -1,4 +1,4 @@
-"""Checks the container page's commands without Docker."""
+"""Checks the commands of the page on containers, without Docker."""
 
 import argparse
 import re
@@ -20,7 +20,7 @@ PROGRAM = re.search(r'ENTRYPOINT \["([^"]+)"', DOCKERFILE)
 
 
 def list_of(text: str) -> list[str]:
-    """Returns the words of a list in brackets, with or without quotation marks."""
+    """Returns the words of a list in brackets, whether they are quoted or not."""
     return [word.strip().strip('"') for word in text.split(",")]
 
 
@@ -31,7 +31,7 @@ def entrypoint(text: str, pattern: str) -> list[str]:
 
 
 def commands() -> Iterator[list[str]]:
-    """Yields commands that run in a container: of the compose file, then of `docker run`."""
+    """Yields the commands that run in containers: those of the compose file and of `docker run`."""
     (compose,) = (block.code for block in blocks_of(PAGE) if block.title == "compose.yaml")
     yield entrypoint(compose, r"entrypoint: \[(.*)\]")
     for command in commands_of(PAGE):

@@ -21,17 +21,17 @@ BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.S)
 SHELL = commands_of(PAGE)
 NODES = [shlex.split(line) for line in SHELL if line.startswith("fastevm node --op")]
 REQUESTS = [line for line in SHELL if line.startswith("curl")]
-LIMIT = 20.0  # seconds
+LIMIT = 20.0  # time limit in seconds of one command
 
 
 class Pair(NamedTuple):
-    """Runs the sequencer and its follower."""
+    """The running sequencer and its follower."""
 
     sequencer: NodeProcess
     follower: NodeProcess
 
     def here(self, text: str) -> str:
-        """Returns text of the page with the ports of the running nodes."""
+        """Returns a text of the page with the ports of the running nodes in place of the page's."""
         text = text.replace("127.0.0.1:8545", f"127.0.0.1:{self.sequencer.port}")
         return text.replace("127.0.0.1:8546", f"127.0.0.1:{self.follower.port}")
 

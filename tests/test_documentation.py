@@ -1,4 +1,4 @@
-"""Tests that documented programs run and pass the type checker, and pages are in the navigation."""
+"""Tests that documented programs run and pass type checks, and that all pages can be reached."""
 
 import argparse
 import importlib.util
@@ -20,7 +20,8 @@ from tests.max_wait import MAX_WAIT
 from .pages import DOCS, blocks_of, pages
 from .shared_data import ROOT
 
-# Other tests run the programs of these pages: against nodes on the ports in the page, or in `ape`.
+# Pages whose programs other tests run, because they need nodes on the page's ports, or run in
+# `ape`.
 TESTED = (
     "arbitrum.md",
     "base.md",
@@ -32,11 +33,12 @@ TESTED = (
 )
 PAGES = [path for path in pages() if path.relative_to(DOCS).as_posix() not in TESTED]
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
-COLUMNS = 100  # widest code that fits between both sidebars at 1280 pixels
+# The longest line of code that fits between both sidebars in a window of 1280 pixels.
+COLUMNS = 100
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """Returns the programs of a page. Each has the name of a test file, or none, and the code."""
+    """Returns the programs of a page: the name of the file (or an empty text), and the code."""
     found = blocks_of(page.read_text())
     return [(block.title, block.code) for block in found if block.language == "python"]
 
@@ -49,7 +51,7 @@ PROGRAMS = [
 
 
 def run(folder: Path, *words: str) -> str:
-    """Returns the output of a program, or its standard error if the program failed."""
+    """Runs a program. Returns its output, or its standard error if it failed."""
     environment = {
         "PYTHONPATH": str(ROOT),
         "HOME": str(folder),
@@ -64,7 +66,7 @@ def run(folder: Path, *words: str) -> str:
 
 @pytest.mark.parametrize(("name", "code"), PROGRAMS)
 def test_a_program_runs_twice_as_it_stands(name: str, code: str, tmp_path: Path) -> None:
-    """Readers repeat a program in one folder, so it must not depend on a new folder."""
+    """Readers run a program again in the same folder, so a second run must work, too."""
     if "import boa\n" in code:
         pytest.importorskip("boa", reason='needs titanoboa: pip install "fastevm[boa]"')
     if '"tracer": PROGRAM' in code:
@@ -79,20 +81,20 @@ def test_a_program_runs_twice_as_it_stands(name: str, code: str, tmp_path: Path)
 
 
 def is_installed() -> bool:
-    """Returns whether pytest finds the plugin by its entry point."""
+    """Returns whether pytest finds fastevm's plugin by its entry point."""
     from importlib.metadata import entry_points
 
     return any(found.name == "fastevm" for found in entry_points(group="pytest11"))
 
 
 STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
-UNTYPED = ("boa", "eth", "eth_tester")  # libraries without type annotations
+UNTYPED = ("boa", "eth", "eth_tester")  # libraries that have no type annotations
 TYPED = ("tutorials/*.md", "how-to/*.md", "coming-from-*.md")
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provides a folder with every program of tutorials and guides, for type checkers."""
+    """Provides a folder with the programs of all tutorials and guides, for type checkers."""
     folder = tmp_path_factory.mktemp("programs")
     for name in UNTYPED:
         (folder / "typings" / name).mkdir(parents=True)
@@ -153,7 +155,7 @@ def test_a_page_begins_with_what_its_reader_can_do_then(page: Path) -> None:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_tables_have_titles(page: Path) -> None:
-    """A screen reader reads the column's title with each cell."""
+    """A screen reader reads the title of the column before each cell."""
     titles = re.findall(r"^(\|.*\|)\n\|[-|: ]+\|$", page.read_text(), re.M)
     assert [row for row in titles if re.search(r"\|\s*\|", row)] == []
 
@@ -167,7 +169,7 @@ def test_a_notebook_is_kept_without_what_it_printed(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def hooks() -> dict[str, ModuleType]:
-    """Returns the hooks that write pages, by name."""
+    """Returns the MkDocs hooks that write pages: name -> module."""
     found = {}
     for name in ("reference", "rpc_reference", "repository"):
         spec = importlib.util.spec_from_file_location(name, DOCS / f"hooks/{name}.py")
@@ -199,7 +201,7 @@ def test_methods_and_options_of_a_development_chain_exist() -> None:
 
 
 def _options_of(top: argparse.ArgumentParser) -> Iterator[str]:
-    """Yields the options of a parser with a single command."""
+    """Yields the options of a parser that has no subcommands."""
     (commands,) = (each for each in top._actions if isinstance(each, argparse._SubParsersAction))
     ((_, command),) = commands.choices.items()
     command.filled()

@@ -1,6 +1,6 @@
-"""Runs every command of the documentation. `NOT_HERE` lists exceptions with a reason.
+"""Runs every command of the documentation, except those in `NOT_HERE`, which have a reason.
 
-Pages with commands that depend on each other have their own tests.
+Pages whose commands depend on each other have their own tests.
 """
 
 import os
@@ -30,7 +30,7 @@ TESTED = {
     "preconfirmations.md": "tests/test_docs.py",
     "start/features.md": "tests/test_readme.py",
 }
-"""Pages whose commands another test runs in order."""
+"""Pages whose commands another test runs, in the order of the page."""
 
 NOT_HERE = {
     "make dev": "builds; the command it starts is run here",
@@ -48,7 +48,7 @@ NOT_HERE = {
     "fastevm replay": "needs the file of a failure; tests/unit/integrations/test_hypothesis.py",
     "fastevm stateless verify": "needs a node of mainnet; tests/unit/chain/stateless",
 }
-"""Beginnings of commands that do not run here, and why."""
+"""Beginning of a command -> why the command does not run here."""
 
 COMMANDS_OF_PAGES = [
     pytest.param(command, id=f"{page.relative_to(DOCS).as_posix()}: {command[:50]}")
@@ -63,7 +63,7 @@ def is_not_here(command: str) -> bool:
 
 
 def words_of(command: str) -> tuple[dict[str, str], list[str]]:
-    """Splits a command into its environment variables and its words, without a comment and `&`."""
+    """Splits a command into environment variables and words. Removes a comment and `&`."""
     words = shlex.split(command, comments=True)
     words = words[:-1] if words[-1] == "&" else words
     variables = {}
@@ -87,7 +87,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_command_runs(command: str, folder: Path) -> None:
     variables, words = words_of(command)
     if words[0] == "fastevm":
-        parser().parse_args(words[1:])  # SystemExit if an option does not exist
+        parser().parse_args(words[1:])  # raises SystemExit if an option does not exist
     if is_not_here(command):
         return
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(folder)} | variables
@@ -106,7 +106,7 @@ def test_a_command_runs(command: str, folder: Path) -> None:
 
 
 def plugin() -> list[str]:
-    """Returns the option that loads the plugin, if fastevm is not installed."""
+    """Returns the options that load the pytest plugin, if fastevm is not installed."""
     from importlib.metadata import entry_points
 
     installed = any(found.name == "fastevm" for found in entry_points(group="pytest11"))

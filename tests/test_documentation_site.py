@@ -1,4 +1,4 @@
-"""Tests the site built by `make docs`: search results, copied code, and accessibility by axe."""
+"""Tests the site that `make docs` builds: search results, copied code, and axe's accessibility."""
 
 import functools
 import json
@@ -31,7 +31,7 @@ TOPICS = {
     "eth_simulateV1": "reference/json-rpc/eth/",
     "fastevm.toml": "start/configuration/",
 }
-"""A word, and a page that the search must find with it."""
+"""Word -> a page that a search for the word must find."""
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),

@@ -26,12 +26,12 @@ REQUESTS = [line for line in SHELL if line.startswith("curl")]
 OTHERS = [line for line in SHELL if not line.startswith(("curl", "fastevm node"))]
 PROGRAMS = [text for kind, text in BLOCKS if kind == "python"]
 FASTEVM = [sys.executable, "-m", "fastevm"]
-LIMIT = 30.0  # seconds
+LIMIT = 30.0  # time limit in seconds of one command
 OUTPUTS = ("ether", "wei between the two blocks", "1000 bundles succeeded", "followed: True True")
 
 
 class Pair(NamedTuple):
-    """Runs the upstream node, the fork, a saved fork and a following fork, with their cache."""
+    """The running nodes: upstream, fork, saved fork and following fork, and their cache."""
 
     upstream: NodeProcess
     fork: NodeProcess
@@ -40,14 +40,14 @@ class Pair(NamedTuple):
     cache: Path
 
     def here(self, text: str) -> str:
-        """Returns text of the page with the ports of the running nodes."""
+        """Returns a text of the page with the ports of the running nodes in place of the page's."""
         text = text.replace("127.0.0.1:8545", f"127.0.0.1:{self.upstream.port}")
         text = text.replace("127.0.0.1:8546", f"127.0.0.1:{self.fork.port}")
         text = text.replace("127.0.0.1:8548", f"127.0.0.1:{self.kept.port}")
         return text.replace("127.0.0.1:8547", f"127.0.0.1:{self.follower.port}")
 
     def run(self, command: list[str]) -> str:
-        """Runs a command and returns its standard output. Fails if the command fails."""
+        """Runs a command. Returns its standard output. Fails if the command fails."""
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT,
             env=os.environ | {"FASTEVM_FORK_CACHE": str(self.cache)},

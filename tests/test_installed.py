@@ -1,4 +1,4 @@
-"""Runs the checks of installations, which `make package` and the release run, in the repository."""
+"""Runs, in the repository, the checks that `make package` runs on an installation."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Runs every Python program on the pages for users of other libraries unchanged."""
+"""Runs every Python program of the pages for users of other libraries, unchanged."""
 
 import re
 import subprocess

@@ -29,7 +29,7 @@ CONSOLE = [
 ]
 COMMANDS = [line.split("  #")[0].strip() for line in SHELL]
 
-# Other tests run these commands, or one test would take too long.
+# Command -> why it does not run here: another test runs it, or it would take too long.
 ELSEWHERE = {
     "make dev": "builds; `fastevm dev` is run here",
     "make node": "builds; `fastevm node` is run here",
@@ -45,7 +45,7 @@ def fastevm(*arguments: str) -> list[str]:
 
 
 def run(command: list[str], folder: Path) -> str:
-    """Runs a command and returns its output. Fails if the command fails."""
+    """Runs a command. Returns its output. Fails if the command fails."""
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -163,13 +163,13 @@ def test_a_follower_finds_the_leader_as_the_console_shows(tmp_path: Path) -> Non
 
 
 def in_folder(words: list[str], folder: Path) -> list[str]:
-    """Returns a command's words without the program. The data directory is below ``folder``."""
+    """Returns a command's words after the program's name, with the data directory in ``folder``."""
     at = words.index("--datadir") + 1
     return [*words[1:at], str(folder / words[at]), *words[at + 1 :]]
 
 
 def test_links_of_the_readme_are_absolute_and_lead_to_files() -> None:
-    """Package indexes show the README without the repository."""
+    """Package indexes show the README without the repository, so relative links would not work."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     repository = project["urls"]["Repository"]
     raw = repository.replace("github.com", "raw.githubusercontent.com")
@@ -188,5 +188,5 @@ def test_links_of_the_readme_are_absolute_and_lead_to_files() -> None:
 def test_the_readme_has_three_numbers_of_the_results() -> None:
     results = (ROOT / "bench/RESULTS.md").read_text()
     assert "| `balanceOf` from Python, us | 2.5 | 0.92 |" in results
-    assert "| all | 87 | 0.29 |" in results  # 1 / 0.29 is 3.4
+    assert "| all | 87 | 0.29 |" in results  # the README says 3.4 times, which is 1 / 0.29
     assert "| 0.92 µs | 3.4 times | 200 ms |" in README

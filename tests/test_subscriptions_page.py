@@ -1,4 +1,4 @@
-"""Tests that the page on subscriptions and the feed lists exactly the fields of the messages."""
+"""Tests that the page on subscriptions and the feed lists exactly the fields that messages have."""
 
 import json
 import re
@@ -18,19 +18,19 @@ EXAMPLES = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, 
 
 
 def example_with(member: str) -> Any:
-    """Returns the example of the page with this member."""
+    """Returns the example on the page that has this member."""
     (found,) = (example for example in EXAMPLES if member in example)
     return found
 
 
 def rows(header: str) -> list[str]:
-    """Returns the first cells of the table with this header, without quotes."""
+    """Returns the first column of the table with this header, without backticks."""
     table = PAGE.partition(f"| {header} |")[2].partition("\n\n")[0].splitlines()[2:]
     return [line.split("|")[1].strip().strip("`") for line in table]
 
 
 def members(value: Any) -> Any:
-    """Yields the member names of an object, including nested objects."""
+    """Yields the names of all members of an object and of the objects in it."""
     return {name: members(each) for name, each in value.items()} if isinstance(value, dict) else 0
 
 

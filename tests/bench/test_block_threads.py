@@ -1,4 +1,4 @@
-"""Tests the benchmark of blocks on several threads."""
+"""Tests the benchmark that executes blocks on one and on several threads."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def test_blocks_are_timed_on_one_thread_and_on_more(capsys: pytest.CaptureFixtur
     assert {row[0] for row in rows} >= {"13287210", "14396881", "15274915"}
     ends = {row[0]: " ".join(row[-3:]) for row in rows}
     assert ends["15274915"].endswith("ran again")
-    assert ends["13287210"] == "on one thread"  # transfers
+    assert ends["13287210"] == "on one thread"  # A block of simple transfers stays on one thread.
 
 
 def test_one_thread_is_nothing_to_compare_with() -> None:

@@ -1,4 +1,4 @@
-"""Tests that ``fastevm bench`` verifies before timing, writes a readable file, needs no peers."""
+"""Tests ``fastevm bench``: it verifies results before timing, writes JSON, and needs no peers."""
 
 import json
 import sys
@@ -51,7 +51,7 @@ def case(name="sum/small", group="sums", **changes):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Runs the command on cases. Returns its exit code and the JSON that it wrote."""
+    """Runs the command on given cases. Returns its exit code and the JSON that it wrote."""
     monkeypatch.setattr(engines, "PEER_KINDS", ())
     monkeypatch.setattr(engines, "COMPILED_KINDS", ())
 
@@ -67,7 +67,7 @@ def run(tmp_path, monkeypatch):
 
 @pytest.fixture
 def peer(tmp_path, monkeypatch):
-    """Makes an engine in another process that answers with a given outcome."""
+    """Provides a function that installs a peer in another process, which gives a fixed outcome."""
 
     def peer(gas_used=30, slow=False, **changes):
         output = "0x" + (5).to_bytes(32, "big").hex()

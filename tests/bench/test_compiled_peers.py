@@ -1,6 +1,6 @@
 """Tests peers in Go and Rust.
 
-Each is built once, or skipped with a message without its toolchain.
+Each is built once. Without its toolchain, it is skipped with a message.
 """
 
 import json
@@ -22,7 +22,7 @@ echo "no such module" >&2; exit 1
 
 @pytest.fixture
 def tools(tmp_path, monkeypatch):
-    """Provides an empty cache, and a PATH that has only the returned folder."""
+    """Provides an empty cache, and a folder that is the whole PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")

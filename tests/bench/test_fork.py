@@ -1,4 +1,4 @@
-"""Tests that the benchmark of forks makes the same calls on every side and reports medians."""
+"""Tests that the benchmark of forks makes the same calls on every engine and reports medians."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from fastevm.bench.remote import market, market_nodes, sides
 
 @pytest.fixture
 def own_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves out the peers, and forks our own node."""
+    """Hides anvil and the other peers, so that only a fastevm node is forked."""
 
     def missing(*_: object) -> None:
         raise LoadError("it is not here")

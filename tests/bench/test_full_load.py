@@ -1,4 +1,4 @@
-"""Tests the full load: samples determine its memory figures, and it reports failures."""
+"""Tests the full-load benchmark: memory figures from samples, and reports of failures."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,10 @@ from fastevm.bench.node.load import LoadError
 
 
 def moments(each: float, count: int = 64, step: int = 1_000, trimmed: int = 0) -> list[Moment]:
-    """Returns samples that grow by ``each`` bytes per transaction, with spikes of freed memory."""
+    """Returns samples of memory that grows by ``each`` bytes per transaction.
+
+    ``trimmed``: bytes that are missing in every second sample, as after freeing memory.
+    """
     return [
         Moment(
             round(100 * 2**20 + each * n * step) - trimmed * (n % 2), WARM_TRANSACTIONS + n * step
@@ -66,7 +69,7 @@ def test_the_limit_is_noise_or_a_few_bytes_each(total: int, transactions: int, f
 
 
 class Broken:
-    """A sender whose node does not answer."""
+    """A sender of transactions whose node does not answer."""
 
     sent = 0
 

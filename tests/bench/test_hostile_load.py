@@ -1,4 +1,4 @@
-"""Tests the load of expensive requests: it sends all of them, and its report has the aims."""
+"""Tests the benchmark of expensive requests: it sends all of them, and reports the aims."""
 
 import json
 

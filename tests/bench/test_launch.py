@@ -1,4 +1,4 @@
-"""Tests that each node of tests and benchmarks is one process that ends with its use."""
+"""Tests that each node that tests and benchmarks launch is one process, which ends with its use."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from fastevm.bench.node import compared
 from fastevm.bench.node.compared import ComparedNode, start_anvil
 from fastevm.bench.node.launch import NodeProcess
 
-# Writes its process id to a file when it starts, and answers every request with that id.
+# A program that writes its process id to a file and answers every request with that id.
 PROGRAM = """
 import json, os, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -33,7 +33,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[-1])), Answer).serve_forever()
 
 @pytest.fixture
 def started(tmp_path: Path) -> Path:
-    """Provides a file with the ids of the started processes."""
+    """Provides a file to which started processes write their ids."""
     return tmp_path / "started"
 
 
@@ -43,7 +43,7 @@ def command(started: Path) -> list[str]:
 
 
 def alive(started: Path) -> list[int]:
-    """Returns the started processes that have not ended."""
+    """Returns the ids of started processes that still run."""
     pids = [int(line) for line in started.read_text().split()]
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 

@@ -14,7 +14,8 @@ from tests.shared_data import REAL_BLOCKS
 def test_blocks_are_timed_on_one_thread_and_by_their_lists(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seconds = count()  # each call is one second later, so times do not depend on the machine
+    # Every reading of the clock is a second later, so that no time depends on the machine.
+    seconds = count()
     clock = SimpleNamespace(perf_counter=seconds.__next__, process_time=seconds.__next__)
     for module in (listed_blocks, on_threads):
         monkeypatch.setattr(module, "time", clock)
@@ -27,7 +28,8 @@ def test_blocks_are_timed_on_one_thread_and_by_their_lists(
     assert all(float(row[-1]) > 0 for row in rows)
     assert (speed[0], speed[2]) == ("all:", "Mgas/s")
     assert median[:3] == ["median", "share", "of"]
-    assert bal_executor.counted() == before + 2 * len(rows)  # once alone on the caller
+    # Each block is executed by its list twice: on threads, and on the calling thread alone.
+    assert bal_executor.counted() == before + 2 * len(rows)
 
 
 def test_one_thread_is_nothing_to_compare_with() -> None:

@@ -1,4 +1,4 @@
-"""Tests that eth_getLogs on a million logs takes at most five times the time of its aims."""
+"""Tests that eth_getLogs on a million logs takes at most five times as long as aimed for."""
 
 import json
 
@@ -8,7 +8,7 @@ from fastevm.bench import logs as beside
 from fastevm.bench.node import log_index as logs
 from fastevm.chain.logs import LogIndex, LogLimits, LogQuery
 
-SPARE = 5  # machines differ, and other programs run beside the test
+SPARE = 5  # factor on the aims, for slow or busy machines
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Tests the measurements that are not cases of a file, with small sizes."""
+"""Tests, with small sizes, the measurements that are not defined by a file of cases."""
 
 import pytest
 

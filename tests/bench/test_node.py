@@ -18,7 +18,7 @@ FIGURES = {"cpu_us": 10.0, "per_second": 1000.0, "p50_us": 20.0, "p99_us": 40.0,
 
 
 def found(own: float, other: float) -> dict[str, Any]:
-    """Returns a document with one case in one mode."""
+    """Returns a benchmark document with one case in one mode."""
     by_node = {
         "fastevm": FIGURES | {"cpu_us": own},
         "anvil": FIGURES | {"cpu_us": other},

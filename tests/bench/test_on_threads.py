@@ -1,4 +1,4 @@
-"""Tests the ratios of alternating runs on one thread and on several, with a fake clock."""
+"""Tests the ratios between alternating runs on one and on several threads, with a fake clock."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,10 @@ BYTES_PER_SECOND = on_threads.LEAST_HASHED / 0.0001
 
 
 class Clock:
-    """A fake clock that advances when work runs. Hashing takes a time per byte, less on threads."""
+    """A fake clock that work advances.
+
+    Hashing takes a time per byte, and less on several threads.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, hashing_gain: float) -> None:
         self.now = 0.0

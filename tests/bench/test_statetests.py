@@ -16,7 +16,7 @@ def made():
 
 
 class Peer:
-    """Answers as py-evm's worker does."""
+    """A fake of py-evm's worker."""
 
     version = "7"
 

@@ -1,4 +1,4 @@
-"""Tests that ``fastevm.bench.trend`` keeps runs in a CSV file and draws them over time."""
+"""Tests that ``fastevm.bench.trend`` stores runs in a CSV file and draws them over time."""
 
 import csv
 import json

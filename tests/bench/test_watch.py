@@ -8,7 +8,7 @@ from fastevm.simulate import Watch, simulate_many, view_of
 
 def test_the_bundles_do_what_their_kind_says() -> None:
     results = list(simulate_many(genesis(3), [question(at) for at in range(2 * KINDS)]))
-    # a liquidation is refused by the contract while the price is high enough
+    # Only the liquidation fails: the contract refuses it while the price is high enough.
     assert [result.success for result in results] == [True, True, False, True] * 2
     assert all(len(result.calls[0].logs) == 1 for result in results if result.success)
 

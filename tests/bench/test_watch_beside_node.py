@@ -1,4 +1,4 @@
-"""Tests the benchmark of a watch beside a node: advanced slices, sent changes and output."""
+"""Tests the benchmark of a watch beside a node: slices processed, changes sent, and output."""
 
 from collections import Counter, defaultdict
 from types import SimpleNamespace
@@ -34,15 +34,16 @@ class Clock:
 
 
 class FakeWatch:
-    """A watch with given steps.
+    """A fake watch, whose steps are given.
 
-    ``work``: seconds of each step, and the bundles still stale after it.
+    ``work``: for each step, its seconds and the bundles that are still stale after it.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.work: list[tuple[float, int]] = []
-        self.calls: list[int | None] = []  # slice number of each advance, None for a refresh
+        # slice number of each call of `advance`; None for `refresh`
+        self.calls: list[int | None] = []
 
     def advance(self, state: Any, *, slice_index: int, budget: float) -> SimpleNamespace:
         return self._step(slice_index)
@@ -58,7 +59,7 @@ class FakeWatch:
 
 
 class FollowerStand:
-    """A follower without a thread, with a fake clock, node and watch."""
+    """A benchmark follower without a thread, with a fake clock, node and watch."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.clock = Clock()
@@ -171,7 +172,7 @@ def test_a_slice_stores_as_many_values_as_questions_shall_run() -> None:
 
 
 class FakeBench:
-    """Returns fixed figures. Each part with the watch is ``late`` milliseconds late."""
+    """A benchmark with fixed figures. Each part with the watch is ``late`` milliseconds late."""
 
     def __init__(self, late: float, fresh: float) -> None:
         self.count = 1_000

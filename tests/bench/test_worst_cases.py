@@ -1,4 +1,4 @@
-"""Tests the cases made from slow blocks: their checks and their files."""
+"""Tests the benchmark cases that are made from slow blocks: their checks and their files."""
 
 import json
 from pathlib import Path
@@ -18,15 +18,12 @@ from fastevm.node.dev_accounts import dev_accounts
 
 SENDER = dev_accounts(1)[0]
 TITLE = "tests/benchmark/compute/instruction/test_jump.py::test_loop[30M]"
-LOOP = "5b600056"  # JUMPDEST, PUSH1 0, JUMP: runs until gas is used up
+LOOP = "5b600056"  # JUMPDEST, PUSH1 0, JUMP: loops until it is out of gas
 RETURNS_LOOP = "6004600c60003960046000f3" + LOOP
 
 
 def filled(gas_limits: list[int], **changes: Any) -> dict[str, Any]:
-    """Returns a test in the filler's format.
-
-    One block creates the loop, the next block calls it.
-    """
+    """Returns a test in the format of the filler: one block creates the loop, the next calls it."""
     node = dev_node(mining=Mining.MANUAL, accounts=1, hardfork="osaka", chain_id=1)
     chain: Chain = node.chain
     genesis, before = chain.head, chain.layer_of(chain.head.hash)

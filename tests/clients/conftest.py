@@ -1,4 +1,4 @@
-"""Provides a development node in a separate process, as clients use it."""
+"""Provides development nodes in separate processes, as clients use them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from fastevm.bench.node.launch import fastevm_node
 
 @contextmanager
 def running_node(*options: str, module: Sequence[str] = ("fastevm.rpc",)) -> Iterator[str]:
-    """Provides the address of a node with these options.
+    """Runs a node with these options. Yields its URL.
 
     Fails if the node does not exit cleanly.
     """
@@ -24,7 +24,7 @@ def running_node(*options: str, module: Sequence[str] = ("fastevm.rpc",)) -> Ite
 
 @pytest.fixture(scope="module", params=["preconf", "geth"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Provides the address of a node with short blocks, once in each dialect."""
+    """Provides the URL of a node with short blocks, once for each dialect."""
     options = ("--block-time", "300ms", "--slice-interval", "50", "--dialect", request.param)
     with running_node(*options) as found:
         yield found

@@ -1,4 +1,4 @@
-"""Compares control methods with anvil's: equal answers, and dumps that load on either node."""
+"""Compares control methods with anvil's: results must be equal, and dumps load on either node."""
 
 import shutil
 import time
@@ -16,7 +16,7 @@ from tests.rpc.test_dev_node import Client
 
 ALICE, BOB, CAROL = ("0x" + byte * 20 for byte in ("a1", "b0", "ca"))
 ETHER = hex(10**18)
-# returns slot keccak256(two arguments)
+# returns the value of the slot keccak256(both arguments)
 READS_TWO = "0x6004355f5260243560205260405f20545f5260205ff3"
 CREATION = "0x602a600052600160206000a1602a60015560006000f3"  # emits a log, and sets slot 1 to 42
 
@@ -42,13 +42,13 @@ def client() -> Iterator[Client]:
 
 
 class Chains:
-    """Calls both nodes and compares their answers."""
+    """Sends the same requests to anvil and fastevm, and compares the answers."""
 
     def __init__(self, anvil: NodeProcess, client: Client) -> None:
         self.anvil, self.client = anvil, client
 
     def same(self, method: str, *params: Any) -> Any:
-        """Returns the answer of both nodes. Fails if their answers differ."""
+        """Returns the answer to a request. Fails if the nodes' answers differ."""
         theirs, ours = self.anvil.ask(method, *params), self.client.result(method, *params)
         assert theirs == ours, method
         return ours
@@ -130,9 +130,10 @@ def test_blocks_are_replaced_as_in_anvil(chains: Chains) -> None:
 
 
 def fill(ask: Any) -> list[str]:
-    """Mines a contract creation with a log, and a payment of an impersonated account.
+    """Mines the creation of a contract that logs, and a payment of an impersonated account.
 
-    anvil answers a send before it mines the transaction, so each send waits for its receipt.
+    Waits for the receipt after each send, because anvil answers before it mines. Returns the
+    hashes.
     """
     ask("anvil_setBalance", ALICE, ETHER)
     ask("anvil_impersonateAccount", ALICE)

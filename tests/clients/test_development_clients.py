@@ -1,6 +1,6 @@
 """Tests that published clients, each in its own environment, pass all their cases on `fastevm dev`.
 
-`python -m tests.ecosystem.development.clients` runs the same cases on anvil too.
+`python -m tests.ecosystem.development.clients` also runs the cases on anvil.
 """
 
 import shutil
@@ -13,8 +13,8 @@ from fastevm.bench.node.load import LoadError
 from tests.ecosystem.development.clients import CLIENTS, environment, run
 from tests.ecosystem.development.nodes import OURS
 
-# viem uses names for these that Ganache does not have either, and cannot mine with an interval in
-# Ganache mode.
+# In Ganache mode, viem calls these actions by names that Ganache itself does not have either, and
+# it cannot mine with an interval.
 NOT_IN_GANACHE = {
     "dropTransaction", "dumpState", "impersonateAccount", "loadState", "mine with an interval",
     "removeBlockTimestampInterval", "reset", "setBlockTimestampInterval", "setCoinbase",
@@ -23,11 +23,12 @@ NOT_IN_GANACHE = {
 }  # fmt: skip
 REFUSED = {
     "viem, mode ganache": NOT_IN_GANACHE,
-    # A failing transaction without a gas limit is mined, as on anvil; the helper expects an error.
+    # The helper expects an error, but a failing transaction without a gas limit is mined, as on
+    # anvil.
     "OpenZeppelin test helpers": {"expectRevert"},
 }
-TRACING = {"alto"}  # needs tracers in JavaScript
-FEWEST = 4  # cases per client
+TRACING = {"alto"}  # clients that need JavaScript tracers
+FEWEST = 4  # minimum number of cases of a client
 
 pytestmark = [
     pytest.mark.slow,

@@ -18,7 +18,7 @@ from .conftest import running_node
 from .test_javascript import HERE, reported
 from .test_op_stack import CAST, LIMIT
 
-COUNTER = "5f54600101805f555f52600760205fa160205ff3"  # the contract of common.mjs
+COUNTER = "5f54600101805f555f52600760205fa160205ff3"  # the counter contract of common.mjs
 INITCODE = f"0x6014600a5f3960145ff3{COUNTER}"
 SENDER = "0x" + dev_accounts(1)[0].address.hex()
 BOB = "0x" + "b0" * 20
@@ -38,7 +38,7 @@ VIEM = {
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """An upstream whose contract has counted to two, and the hash of the last transaction."""
+    """An upstream whose counter is at two, and the hash of its last transaction."""
 
     url: str
     counter: str
@@ -47,7 +47,7 @@ class Counted:
 
 @pytest.fixture(scope="module", params=["fastevm", "anvil"])
 def upstream(request: pytest.FixtureRequest) -> Iterator[Counted]:
-    """Provides each kind of upstream. Skips anvil if npm cannot install it."""
+    """Provides a fastevm upstream, then anvil. Skips anvil if npm cannot install it."""
     if request.param == "anvil" and shutil.which("npm") is None:
         pytest.skip("needs npm")
     try:
@@ -70,7 +70,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[Counted]:
 
 @pytest.fixture
 def fork(upstream: Counted) -> Iterator[str]:
-    """Provides the address of a forked node that mines a block for every transaction."""
+    """Provides the URL of a forked node that mines a block for every transaction."""
     options = ("--fork-url", upstream.url, "--no-storage-caching", "--instant")
     with running_node(*options, "--dialect", "geth") as url:
         yield url

@@ -1,4 +1,4 @@
-"""Runs programs with the npm packages ethers and viem on Node.js."""
+"""Runs programs that use the npm packages ethers and viem, on Node.js."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ import pytest
 from fastevm.node.dev_accounts import dev_accounts
 
 HERE = Path(__file__).parent / "javascript"
-LIMIT = 60.0  # seconds for all programs of one client
+LIMIT = 60.0  # time limit in seconds for all programs of a client
 
 needs_javascript = pytest.mark.skipif(
     shutil.which("node") is None or not (HERE / "node_modules").is_dir(),
@@ -47,9 +47,9 @@ VIEM = {
 
 
 def reported(client: str, url: str, payer: int, *more: str) -> dict[str, Any]:
-    """Returns the output of each program of a client: its value, or the error's text.
+    """Runs all programs of a client. Returns program -> its value, or the text of its error.
 
-    ``more``: further arguments for the programs.
+    ``more``: further arguments of the programs.
     """
     key = "0x" + dev_accounts(payer + 1)[payer].private_key.hex()
     command = ["node", str(HERE / f"with_{client}.mjs"), url, key, *more]

@@ -18,7 +18,7 @@ ALICE, BOB = "0x" + "a1" * 20, "0x" + "b0" * 20
 L1_BLOCK = "0x4200000000000000000000000000000000000015"
 ORACLE = "0x420000000000000000000000000000000000000F"
 MESSAGE_PASSER = "0x4200000000000000000000000000000000000016"
-LIMIT = 30.0  # seconds per command of cast
+LIMIT = 30.0  # time limit in seconds of one cast command
 
 VIEM = {
     "pay and see the fee": ["success", True, True, "0x146b"],
@@ -35,14 +35,14 @@ VIEM = {
 
 @pytest.fixture(scope="module")
 def l2() -> Iterator[str]:
-    """Provides the address of an OP-stack node with short blocks."""
+    """Provides the URL of an OP-stack node with short blocks."""
     with running_node("--op", "--block-time", "400ms", "--slice-interval", "100") as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def op_mainnet() -> Iterator[str]:
-    """Provides a node with the chain id of OP Mainnet, so that cast recognises the OP stack."""
+    """Provides a node with OP Mainnet's chain id, by which cast recognises the OP stack."""
     options = ("--op", "--chain-id", "10", "--block-time", "400ms", "--slice-interval", "100")
     with running_node(*options) as found:
         yield found
@@ -53,8 +53,8 @@ def op_mainnet() -> Iterator[str]:
     reason="needs Node.js and npm, which `make test` uses where they are installed",
 )
 def test_programs_on_viem_see_an_l2(l2: str) -> None:
-    # Actions that call L1 contracts (getL2Output, getTimeToNextL2Output, proveWithdrawal,
-    # finalizeWithdrawal and their waiting forms) are not tested: L1 is simulated.
+    # Not tested are the actions that call L1 contracts (getL2Output, getTimeToNextL2Output,
+    # proveWithdrawal, finalizeWithdrawal, and their forms that wait), because L1 is only simulated.
     assert reported("viem_op", l2, 2) == VIEM
 
 

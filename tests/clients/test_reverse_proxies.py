@@ -1,4 +1,4 @@
-"""Tests reverse proxies: calls, WebSockets, client addresses, limits, hidden metrics."""
+"""Tests a node behind reverse proxies: calls, WebSockets, client addresses, limits, metrics."""
 
 import shutil
 import socket
@@ -50,7 +50,7 @@ def write_certificate(folder: Path) -> None:
 
 
 def nginx(folder: Path, node: int, port: int) -> tuple[list[str], str]:
-    """Returns the command that runs nginx, and the address it serves."""
+    """Returns the command that runs nginx, and the URL that it serves."""
     write_certificate(folder)
     text = (FOLDER / "nginx.conf").read_text()
     text = text.replace("127.0.0.1:8545", f"127.0.0.1:{node}").replace(
@@ -63,7 +63,7 @@ def nginx(folder: Path, node: int, port: int) -> tuple[list[str], str]:
 
 
 def caddy(folder: Path, node: int, port: int) -> tuple[list[str], str]:
-    """Returns the command that runs Caddy, and the address it serves without TLS."""
+    """Returns the command that runs Caddy, and the URL that it serves without TLS."""
     text = (FOLDER / "Caddyfile").read_text()
     text = text.replace("127.0.0.1:8545", f"127.0.0.1:{node}").replace(
         NAME, f"http://{NAME}:{port}"
@@ -75,7 +75,7 @@ def caddy(folder: Path, node: int, port: int) -> tuple[list[str], str]:
 
 @pytest.fixture(params=[nginx, caddy], ids=["nginx", "caddy"])
 def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, ServerThread]]:
-    """Provides the address of a proxy in front of a development node, and the node's server."""
+    """Provides the URL of a proxy in front of a development node, and the node's server."""
     name = request.param.__name__
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")

@@ -1,4 +1,4 @@
-"""Sends twenty payments one by one and twenty concurrently, from each client to each node."""
+"""Sends twenty payments one by one, and twenty concurrently, with each client to each node."""
 
 import subprocess
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ CAST = next(iter(HERE.glob("node_modules/@foundry-rs/cast-*/bin/cast")), None)
 
 @pytest.fixture(scope="module", params=PROFILES)
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Provides the address of a node of each profile."""
+    """Provides the URL of a node for each profile of options."""
     module = ("fastevm", "dev") if request.param == "dev" else ("fastevm.rpc",)
     with running_node(*PROFILES[request.param], module=module) as found:
         yield found
@@ -113,7 +113,7 @@ def test_cast(url: str) -> None:
     first = next_nonce()
     with ThreadPoolExecutor(COUNT) as pool:
         sent += pool.map(pay, range(first, first + COUNT))
-    cast("receipt", sent[-1])  # waits for it
+    cast("receipt", sent[-1])  # waits for the last receipt
     with JsonRpcClient(url) as node:
         receipts = [node.call("eth_getTransactionReceipt", item) for item in sent]
     assert [receipt["status"] for receipt in receipts] == ["0x1"] * len(sent)

@@ -1,4 +1,4 @@
-"""Tests that every anvil method answers in anvil's shape, except for listed differences."""
+"""Tests that every method of anvil has a result of anvil's shape, except for listed differences."""
 
 import shutil
 

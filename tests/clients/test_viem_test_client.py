@@ -7,7 +7,7 @@ from fastevm.rpc_client.blocking import call_once
 from .conftest import running_node
 from .test_javascript import needs_javascript, reported
 
-ACTIONS = 32  # thirty, mining with an interval, and fees of both kinds
+ACTIONS = 32  # 30 actions, mining with an interval, and fees of both kinds
 DEV = ("fastevm", "dev")
 
 

@@ -1,4 +1,4 @@
-"""Runs programs with web3.py: payments, deployments, calls, estimates, simulations, errors."""
+"""Runs web3.py programs: payments, deployments, calls, estimates, simulations, errors."""
 
 import time
 
@@ -11,7 +11,7 @@ from web3.exceptions import Web3RPCError
 from fastevm.node.dev_accounts import dev_accounts
 from tests.max_wait import MAX_WAIT
 
-# SSTORE(0, SLOAD(0) + 1), LOG1 of the new value with topic 7, RETURN of it
+# Increments slot 0, logs the new value with topic 7, and returns it.
 COUNTER = "5f54600101805f555f52600760205fa160205ff3"
 INITCODE = f"0x60{len(COUNTER) // 2:02x}600a5f3960{len(COUNTER) // 2:02x}5ff3{COUNTER}"
 BOB = Web3.to_checksum_address("0x" + "b0" * 20)
@@ -28,7 +28,7 @@ def alice() -> LocalAccount:
 
 
 def send(w3: Web3, sender: LocalAccount, **fields):
-    """Fills in, signs and sends a transaction, and waits until its block is canonical."""
+    """Fills in, signs and sends a transaction. Returns its receipt from a canonical block."""
     transaction = {
         "from": sender.address,
         "nonce": w3.eth.get_transaction_count(sender.address, "pending"),

@@ -7,8 +7,8 @@ import pytest
 from tests.ecosystem.suites import FOLDER, OURS, SUITES, environment, run, sources
 
 NAME = "web3-modules"
-FEWEST = 400  # cases
-OF_GETH = "test_web3_client_version"  # expects the name Geth
+FEWEST = 400  # minimum number of passed cases
+OF_GETH = "test_web3_client_version"  # this case expects the client name Geth
 
 pytestmark = pytest.mark.slow
 

@@ -1,4 +1,4 @@
-"""Compares answers and errors of a development node with anvil's."""
+"""Compares answers and error texts of a development node with anvil's."""
 
 import shutil
 import time
@@ -45,7 +45,7 @@ def nodes() -> Iterator[Nodes]:
 
 
 def reported(node: NodeProcess, method: str, *params: Any) -> Any:
-    """Returns the answer, or the code, message and data of the error."""
+    """Returns the result, or code, message and data of the error."""
     try:
         return node.ask(method, *params)
     except RpcRefusal as refusal:
@@ -53,14 +53,14 @@ def reported(node: NodeProcess, method: str, *params: Any) -> Any:
 
 
 def same(nodes: Nodes, method: str, *params: Any) -> Any:
-    """Returns the answer of both nodes. Fails if their answers differ."""
+    """Returns the answer to a request. Fails if the nodes' answers differ."""
     theirs, ours = (reported(nodes[name], method, *params) for name in (BASELINE, OURS))
     assert ours == theirs
     return ours
 
 
 def receipt(node: NodeProcess, request: dict[str, Any]) -> dict[str, Any]:
-    """Waits for the receipt of a transaction, because anvil answers before it mines."""
+    """Sends a transaction and waits for its receipt, because anvil answers before it mines."""
     tx_hash = node.ask("eth_sendTransaction", request)
     end = time.monotonic() + SECONDS
     while (found := node.ask("eth_getTransactionReceipt", tx_hash)) is None:

@@ -1,4 +1,4 @@
-"""Converts blockchain tests to engine tests, with payloads as a consensus client delivers them."""
+"""Converts blockchain tests to engine tests, whose payloads a consensus client could deliver."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,14 +16,14 @@ Json = dict[str, Any]
 
 
 def hexed(value: int | bytes | None) -> str | None:
-    """Returns 0x-hex, as the Engine API writes it."""
+    """Returns hex with 0x in the Engine API's format."""
     if value is None:
         return None
     return hex(value) if isinstance(value, int) else "0x" + value.hex()
 
 
 def payload_of(block: Block, requests: list[bytes] | None) -> Json:
-    """Returns a block as the parameters of engine_newPayload."""
+    """Returns the parameters with which engine_newPayload delivers a block."""
     header = block.header
     fields = {
         "parentHash": hexed(header.parent_hash),
@@ -69,9 +69,9 @@ def payload_of(block: Block, requests: list[bytes] | None) -> Json:
 
 
 def engine_test(test: Mapping[str, Any]) -> Json | None:
-    """Returns a blockchain test as an engine test, or None if a payload cannot hold its blocks.
+    """Returns a blockchain test as an engine test, or None if payloads cannot express its blocks.
 
-    A block's RLP does not contain the requests, so the chain runs the block to find them.
+    A block's RLP does not contain its requests, so each block is executed to find them.
     """
     chain = Chain(config_of(test), genesis_of(test), Layer.of(accounts_of(test["pre"])))
     payloads = []
@@ -95,7 +95,7 @@ def engine_test(test: Mapping[str, Any]) -> Json | None:
 
 
 def is_decodable(item: Mapping[str, Any]) -> bool:
-    """Returns whether a payload can hold a block that must be rejected."""
+    """Returns whether a payload can express a block that must be rejected."""
     try:
         return decode_block(bytes_of(item["rlp"])).number > 0
     except InvalidBlock:

@@ -1,4 +1,4 @@
-"""Chooses the official test files of a test run, with a seed, by directory and fork.
+"""Chooses the official test files for a test run: a fixed sample of each directory and fork.
 
 ``fastevm conformance all`` runs all files.
 """
@@ -15,11 +15,12 @@ from fastevm.conformance.sources import test_files as files_of
 from tests.shared_data import SHARED
 
 SEED = 0xE57
-SHARE = 5  # of a large suite, one file in five of each directory
-SMALL = 250  # files up to which a suite runs whole
+# Of a large suite, one in five files of each directory is run.
+SHARE = 5
+SMALL = 250  # suites of up to this many files are run completely
 
 HUNGRY = "randomStatetest94.json"
-"""Hashes 1.6 GB at once; a separate test runs it in one fork."""
+"""Computes a hash of 1.6 GB. A separate test runs this file under one fork."""
 
 ONCE_RED = (
     "stBadOpcode/invalidAddr.json",
@@ -32,7 +33,7 @@ ONCE_RED = (
     "stZeroKnowledge/ecpairing_inputs.json",
     "stZeroKnowledge/pairingTest.json",
 )
-"""Ends of the paths of files that failed at some time: always taken."""
+"""Ends of paths of files that once failed. The sample always contains these files."""
 
 
 def archive(suite: str) -> Path:
@@ -48,7 +49,7 @@ def manifest() -> Mapping[str, Any]:
 
 
 def chosen(suite: str) -> Mapping[str, int]:
-    """Returns path -> number of cases of the files to run. They cover every fork of the suite."""
+    """Returns path -> number of cases, for the files to run. They cover every fork of the suite."""
     files = [file for file in manifest()["files"] if file["suite"] == suite]
     if len(files) <= SMALL:
         taken = files
@@ -63,7 +64,7 @@ def chosen(suite: str) -> Mapping[str, int]:
 
 
 def stratified(files: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yields a share of the files of each directory, at least one. The choice is fixed."""
+    """Yields a fixed sample of the files of each directory, at least one."""
     strata = defaultdict(list)
     for file in files:
         strata[file["path"].rpartition("/")[0]].append(file)
@@ -74,7 +75,7 @@ def stratified(files: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]
 
 
 def write_out(suite: str, paths: Collection[str], folder: Path) -> None:
-    """Unpacks files of a suite's archive. Files may have equal names in different folders."""
+    """Unpacks files of an archive. Files in different folders may have the same name."""
     for name, content in files_of([archive(suite)]):
         if name in paths:
             target = folder / name

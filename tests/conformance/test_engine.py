@@ -1,4 +1,7 @@
-"""Delivers official blockchain tests as payloads. The runner of engine tests must agree."""
+"""Delivers official blockchain tests as payloads.
+
+The runner of engine tests must find no failure.
+"""
 
 import json
 from collections import Counter
@@ -16,15 +19,15 @@ from fastevm.conformance.sources import test_files as files_of
 from .payloads import engine_test
 from .sampling import chosen, write_out
 
-EVERY = 3  # one of this many files of the sample is delivered
-LARGE = 3_000_000  # bytes of a file; more would take too long
+EVERY = 3  # one in this many files of the sample is converted and run
+LARGE = 3_000_000  # limit of a file's size in bytes, because larger files take too long
 
 Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def tests(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
-    """Provides engine tests by name."""
+    """Provides the converted engine tests by name."""
     folder = tmp_path_factory.mktemp("blocks")
     write_out("eest_blockchain_tests", list(chosen("eest_blockchain_tests"))[::EVERY], folder)
     found = {}
@@ -66,7 +69,7 @@ def test_payloads_with_block_access_lists_are_judged_as_blocks_are(tmp_path: Pat
 
 
 def one(tests: dict[str, Json], fork: str) -> Json:
-    """Returns a copy of a test of the fork. The last payload of the test is valid."""
+    """Returns a copy of one test of a fork, whose last payload is valid."""
     return next(
         json.loads(json.dumps(test))
         for test in tests.values()

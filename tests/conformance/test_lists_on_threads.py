@@ -1,4 +1,4 @@
-"""Runs blocks of Amsterdam on threads, by the access lists of the blocks (EIP-7928)."""
+"""Executes Amsterdam blocks on threads, by their block access lists (EIP-7928)."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from fastevm.core.execution.parallel import bal_executor
 from .sampling import archive
 
 SUITE = "eest_amsterdam_blockchain_tests"
-BY_LISTS = 456  # blocks that are valid and have transactions
+BY_LISTS = 456  # number of valid blocks that have transactions
 
 
 @pytest.mark.parametrize("threads", [2, 4])

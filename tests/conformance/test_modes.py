@@ -1,7 +1,7 @@
 """Runs state tests with constant interruptions, which must not change the outcome.
 
-State is fetched value by value, every hosted op is first deferred once, and trace steps go to a
-buffer that is always full.
+State is fetched value by value. Every opcode that the caller can handle is first deferred once.
+Trace steps go to a buffer that is always full.
 """
 
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ SUITES = (
     "legacy_constantinople_state_tests", "eest_state_tests", "eest_ported_state_tests",
     "eest_amsterdam_state_tests",
 )  # fmt: skip
-EVERY = 3  # one of this many entries of the sample is run
-BUFFER = 4_096  # bytes
-TRACED_GAS = 5_000_000  # limit per transaction; more gas could make too many records
+EVERY = 3  # one in this many entries of the sample is run
+BUFFER = 4_096  # size of the trace buffer in bytes
+TRACED_GAS = 5_000_000  # gas limit of traced transactions, so that traces stay small
 
 MODES: Mapping[str, Mapping[str, Any]] = {
     "remote": {"remote": True},
@@ -38,7 +38,7 @@ MODES: Mapping[str, Mapping[str, Any]] = {
 
 
 def outcome(test: StateTest, fork: str, entry: Mapping[str, Any], mode: str) -> bytes:
-    """Returns the state root after the transaction of an entry."""
+    """Runs the transaction of an entry in a mode. Returns the state root afterwards."""
     schedule = test.schedule_of(fork)
     options = dict(MODES[mode])
     if "trace" in options:

@@ -1,4 +1,4 @@
-"""Runs the official tests: all files of small suites, a stratified sample of large suites."""
+"""Runs the official tests: small suites completely, and a stratified sample of large suites."""
 
 import io
 import os
@@ -15,7 +15,7 @@ from fastevm.conformance.sources import test_files as files_of
 
 from .sampling import HUNGRY, archive, chosen, manifest, write_out
 
-LOOKED_AT = 30  # files per archive that are read to find its kind
+LOOKED_AT = 30  # files that are read to find out which kind of tests an archive has
 WORKERS = os.cpu_count() or 1
 
 SAMPLED = (
@@ -44,10 +44,10 @@ WHOLE = {
     "eest_transaction_tests": 94,
     "trie_tests": 16,
 }
-"""Archive -> cases."""
+"""Archive -> number of cases. All files of these archives are run."""
 
 FILLED = {"eip1559_tx_validity": 4}
-"""Folder of `filled` -> cases: those that no archive holds.
+"""Folder of `filled` -> number of cases. No archive contains these cases.
 
 From the official tests, github.com/ethereum/execution-specs at 5cdb055e, filled there by
 ``fill tests/london/eip1559_fee_market_change/test_tx_type.py --from Frontier --until Homestead``.
@@ -55,7 +55,7 @@ From the official tests, github.com/ethereum/execution-specs at 5cdb055e, filled
 
 
 def run(suite: Suite, paths: list[Path], selection: Selection | None = None) -> Tally:
-    """Runs the files. The message of the assertion contains every failure."""
+    """Runs the files. If any test fails, the AssertionError lists all failures."""
     output = io.StringIO()
     tally = run_suite(suite, paths, workers=WORKERS, output=output, selection=selection)
     assert tally.failed == 0, output.getvalue()

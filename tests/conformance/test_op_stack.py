@@ -1,7 +1,7 @@
-"""Executes real blocks of OP Sepolia on the state that they read.
+"""Executes real OP Sepolia blocks on the state that they read, and compares the published hashes.
 
-The published hashes must match. Source: executor fixtures of kona (eight blocks under Holocene).
-Every value is checked by its hash.
+Source: executor fixtures of kona (eight Holocene blocks). Every value of the state is checked by
+its hash.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Checks published vectors of OP-stack chains that need several modules: limits, roots, vaults.
+"""Tests published vectors of OP-stack chains that involve several modules: limits, roots, vaults.
 
 Sources: execution engine pages of the OP Stack specification (Granite to Karst), tests of op-reth
 and op-alloy, witnesses of OP Sepolia.
@@ -37,7 +37,7 @@ LIMITS = [
 def test_a_precompile_refuses_more_input_than_its_limit(number, fork, most):
     schedule = schedule_for(fork)
     assert schedule.packed()["precompile_max_input"][number] == most
-    # Input above the limit consumes all gas, whatever the price.
+    # Input above the limit consumes all gas, however much is given.
     assert run(number, bytes(most + 1), GAS, fork) == (False, b"", 0)
     assert run(number, bytes(most + 1), 1, fork)[0] is False
     pair = 192 if number == 0x08 else {0x0C: 160, 0x0E: 288, 0x0F: 384}[number]

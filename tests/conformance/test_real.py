@@ -18,7 +18,7 @@ SAMPLED = {
     "rpc_traces": 1 + 4 * 125 - 3,
     "chains": 0,
 }
-"""Archive -> cases of its first files."""
+"""Archive -> number of cases in its first files, which are run."""
 
 
 @pytest.mark.parametrize(("archive", "files"), [("op_blocks", 8), ("pevm", 12), ("rpc_traces", 1)])

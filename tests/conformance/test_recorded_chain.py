@@ -1,4 +1,4 @@
-"""Imports a recorded chain of 54 blocks through every fork, and blocks with a changed byte."""
+"""Imports a recorded chain whose 54 blocks cross every fork, then blocks with a changed byte."""
 
 import json
 import random
@@ -33,7 +33,7 @@ def new_chain() -> Chain:
 
 
 def blocks_in(data: bytes) -> list[bytes]:
-    """Returns the RLP encoding of each block."""
+    """Splits a file of blocks. Returns the RLP of each block."""
     blocks = []
     while data:
         width = data[0] - 0xF7
@@ -88,7 +88,7 @@ def test_blocks_encode_to_the_bytes_they_came_from(chain: Chain) -> None:
 
 
 def prefixes() -> Iterator[tuple[Chain, bytes, bytes]]:
-    """Yields, for each block, the chain up to its parent, its RLP, and the next block's RLP."""
+    """Yields for each block: the chain up to its parent, its RLP, and the RLP of the next block."""
     chain = new_chain()
     blocks = blocks_in(recorded("chain.rlp"))
     for raw, following in zip(blocks, [*blocks[1:], b""], strict=True):
@@ -99,7 +99,10 @@ def prefixes() -> Iterator[tuple[Chain, bytes, bytes]]:
 def flip_and_import(
     chain: Chain, raw: bytes, following: bytes, position: int, mask: int
 ) -> InvalidBlock | None:
-    """Imports a block with one changed byte, then the block after it. Returns the error."""
+    """Imports a block with one changed byte, then the next block.
+
+    Returns the error of the first failure.
+    """
     damaged = bytearray(raw)
     damaged[position] ^= mask
     before = chain.head.hash
@@ -115,8 +118,8 @@ def flip_and_import(
 def check(chain: Chain, raw: bytes, following: bytes, position: int, mask: int) -> None:
     error = flip_and_import(chain, raw, following, position, mask)
     if error is None:
-        # No later block commits to the hash of the last block. A change to a value that its own
-        # rules leave free (prevRandao, timestamp, gas limit) makes another valid block.
+        # A changed block may also be valid, if the byte belongs to prevRandao, timestamp or gas
+        # limit. Then the next block must not fit, and the last block has no next block.
         assert following == b"", f"byte {position} of block {chain.head.number + 1}"
         return
     assert error.number is not None

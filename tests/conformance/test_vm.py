@@ -1,4 +1,4 @@
-"""Runs the legacy VM tests: one message frame under Frontier rules, with exact gas and results."""
+"""Runs the legacy VM tests: one message call under Frontier rules, with exact gas and results."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -23,7 +23,7 @@ FORKS = (
     "Petersburg", "Istanbul", "Berlin", "London", "Paris", "Shanghai", "Cancun", "Prague", "Osaka",
     "BPO1", "BPO2",
 )  # fmt: skip
-# also the fork that not every peer supports
+# Amsterdam is separate because not every peer supports it.
 ALL_FORKS = (*FORKS, "Amsterdam")
 ETHER = 10**18
 KEYS = tuple(bytes(31) + bytes([number]) for number in range(1, 5))
@@ -123,7 +123,10 @@ class CaseMaker:
     # --- the state ---
 
     def make_scenes(self) -> None:
-        """Chooses values for programs. Init codes contain no further init codes."""
+        """Chooses the addresses and init codes that programs may use.
+
+        Init codes use the same addresses, but create no contracts themselves.
+        """
         births = [made_by(address, self.nonces[address]) for address in self.contracts]
         births = self.random.sample(births, 2)
         addresses = (*self.contracts, *self.contracts, *PEOPLE[:3], *births, NOBODY, COINBASE)
@@ -143,7 +146,7 @@ class CaseMaker:
                 self.pre[person]["code"] = hex_bytes(b"\xef\x01\x00" + self.delegate())
 
     def delegate(self) -> bytes:
-        """Returns a delegate: a contract, an account, a precompile, or the zero address."""
+        """Returns an account to delegate to: contract, user, precompile, or the zero address."""
         others = (*PEOPLE, NOBODY, bytes(19) + b"\x04", bytes(20))
         return self.random.choice((*self.contracts, *self.contracts, *others))
 
@@ -164,7 +167,10 @@ class CaseMaker:
         return {hex(slot): words.any_word(self.random) or 1 for slot in slots}
 
     def make_others(self) -> None:
-        """Adds accounts without code, some empty, some at addresses of new contracts."""
+        """Adds the coinbase, an empty account and a precompile, each with some probability.
+
+        Sometimes also adds an account at an address where a contract will be created.
+        """
         if self.random.random() < 0.3:
             self.put(COINBASE, balance=self.random.choice((1, ETHER)))
         if not self.since("SpuriousDragon") and self.random.random() < 0.4:
@@ -231,7 +237,7 @@ class CaseMaker:
         fields |= {"to": to and hex_bytes(to), "data": hex_bytes(data), "gas_limit": gas}
 
     def make_caller(self) -> None:
-        """Makes the first contract call all others and store their results."""
+        """Makes the first contract call all other contracts and store their results."""
         code = Assembly()
         share = MOST_GAS // (len(self.contracts) + 1)
         for place, address in enumerate(self.contracts[1:]):

@@ -7,7 +7,10 @@ ASPECTS = ("status", "gas_used", "block_gas", "refunded", "output", "logs")
 
 
 def difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
-    """Describes the first difference, or returns None. Ignores values that one side omits."""
+    """Describes the first difference, or returns None.
+
+    Compares only values that both outcomes have.
+    """
     if "failure" in theirs:
         return f"the peer failed: {theirs['failure']}"
     pairs = zip(ours["transactions"], theirs["transactions"], strict=True)
@@ -29,7 +32,7 @@ def difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
 
 
 def state_difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
-    """Describes the first account that differs."""
+    """Describes the first account that differs between two complete states."""
     for address in sorted(ours.keys() | theirs.keys()):
         our, their = ours.get(address), theirs.get(address)
         if our is None or their is None:
@@ -41,7 +44,7 @@ def state_difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
 
 
 def account_difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
-    """Describes the first difference in the accounts, members and slots that the peer reports."""
+    """Describes the first difference in accounts. Compares only what the peer reports."""
     for address, parts in theirs.items():
         account = ours.get(address, [0, 0, "0x", {}])
         for name, their in parts.items():

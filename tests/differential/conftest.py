@@ -1,4 +1,4 @@
-"""Provides the peers. Each peer is started once for all tests."""
+"""Provides the peers, which are other EVM implementations. Each starts once for all tests."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -2,11 +2,11 @@
 
     python -m tests.differential.fuzz --seconds 600 [--seed N] [--peers eels,pyrevm,geth+revm,self]
 
-Prints what was compared, and for each difference the seed and the smallest case. That case is also
-written to tests/differential/corpus/, which later test runs replay. The peer "self" is fastevm in
-other modes: suspended, traced, in slices (tests/metamorphic). Peers joined with + run equal cases.
-A default peer that is not installed is skipped with a message. Exit status 1 if there was a
-difference.
+The command prints what was compared, and the seed and smallest case of each difference. It also
+writes that case to tests/differential/corpus/, which later test runs replay. The peer "self" is
+fastevm in other modes: suspended, traced, in slices (tests/metamorphic). Peers joined with + run
+the same cases. A default peer that is not installed is skipped with a message. Exit status 1 if
+there was a difference.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from .minimise import minimise
 from .peers import Peer, PeerError, command_of
 
 CORPUS = Path(__file__).parent / "corpus"
-# cases per turn, so that each peer gets about a second
+# cases per turn, chosen so that a turn of each peer takes about a second
 TURNS = {"eels": 60, "py-evm": 25, "pyrevm": 500, "geth+revm": 500, "self": 50}
 SELF = "self"
 DEFAULT = ("eels", "py-evm", "pyrevm", "geth+revm", SELF)
@@ -60,9 +60,9 @@ class Campaign:
                 break
 
     def turn(self, name: str) -> None:
-        """Runs a batch of cases on one peer.
+        """Runs a batch of cases on one peer, or on several peers joined with +.
 
-        Reports follow the batch, because they call the peer too.
+        Reports the differences after the batch, because minimising a case runs the peer again.
         """
         started = time.monotonic()
         differing = []
@@ -81,7 +81,7 @@ class Campaign:
             self.report(peer, seed, verdict)
 
     def verdicts(self, name: str, seeds: list[int]) -> Iterator[tuple[int, str, Verdict]]:
-        """Yields seed, peer and verdict of each case, for each peer that shares the cases."""
+        """Yields seed, peer and verdict for each case and each peer of a turn."""
         group = name.split(TOGETHER)
         if len(group) > 1:
             seed_of: dict[int, int] = {}
@@ -94,7 +94,7 @@ class Campaign:
                     kept.append(case)
                     yield case
 
-            kept: list[Case] = []  # keeps the cases alive, so that no other case gets the same id
+            kept: list[Case] = []  # keeps all cases alive, because `seed_of` uses their ids as keys
             for peer, verdict in judge_together([self.peers[each] for each in group], made()):
                 yield seed_of[id(verdict.case)], peer, verdict
             return
@@ -113,7 +113,7 @@ class Campaign:
             yield seed_of[id(verdict.case)], verdict
 
     def report(self, name: str, seed: int, verdict: Verdict) -> None:
-        """Prints the difference, minimises the case and stores it."""
+        """Prints the difference, minimises the case and writes it to the corpus."""
         print(f"\n{name} differs on seed {seed}, {verdict.case.fork}: {verdict.difference}")
         small = minimise(verdict.case, self.shows(name, verdict))
         small_verdict = self.again(name, small)
@@ -133,7 +133,7 @@ class Campaign:
         return judge(self.peers[name], case)
 
     def shows(self, name: str, verdict: Verdict) -> Callable[[Case], bool]:
-        """Returns whether a smaller case shows a difference of the same kind."""
+        """Returns a predicate: whether a case shows the same kind of difference."""
         kind = kind_of(verdict.difference)
 
         def predicate(case: Case) -> bool:
@@ -164,7 +164,7 @@ class Campaign:
 
 
 def kind_of(difference: str | None) -> str:
-    """Returns the beginning of a difference, without its values."""
+    """Returns a difference without its values and cut off, so that equal kinds are equal."""
     return "" if difference is None else difference.partition(" is ")[0].partition(" of ")[0]
 
 

@@ -1,4 +1,4 @@
-"""Runs cases on peers, each case in the form that the peer supports, and reports differences."""
+"""Runs cases on peers, in the form that each peer supports, and reports differences."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ KNOWN = {
     "py-evm": FORKS[: FORKS.index("Osaka")],
     "pyrevm": ("Cancun",),
     "geth": ALL_FORKS,
-    # revm's rules of Constantinople are those of Petersburg.
+    # revm has no rules of its own for Constantinople: it uses those of Petersburg.
     "revm": tuple(fork for fork in ALL_FORKS if fork != "Constantinople"),
 }
 DELEGATION_DIGITS = len("0xef0100") + 2 * 20
@@ -32,7 +32,10 @@ class Verdict:
 
 
 def question(peer: str, case: Case) -> tuple[Case, Outcome] | None:
-    """Returns the case in a form that the peer can run, and fastevm's outcome, or None."""
+    """Returns the case in a form that the peer can run, with fastevm's outcome of that form.
+
+    Returns None if the peer cannot run the case.
+    """
     if case.fork not in KNOWN[peer]:
         return None
     if peer in COMPILED:
@@ -52,9 +55,9 @@ def question(peer: str, case: Case) -> tuple[Case, Outcome] | None:
 
 
 def has_impossible_accounts(case: Case) -> bool:
-    """Returns whether there are empty accounts after the merge, which EIP-7523 rules out.
+    """Returns whether the case has empty accounts after the merge, which EIP-7523 rules out.
 
-    The executable specification no longer deletes them when they are touched (EIP-161).
+    The executable specification no longer deletes touched empty accounts (EIP-161).
     """
     return FORKS.index(case.fork) >= FORKS.index("Paris") and any(
         not account["balance"] and not account["nonce"] and account["code"] == "0x"
@@ -74,7 +77,10 @@ def judge(peer: Peer, case: Case) -> Verdict:
 
 
 def judge_all(peer: Peer, cases: Iterable[Case]) -> Iterator[Verdict]:
-    """Compares many cases. The peer works while the next cases are made."""
+    """Compares many cases with one peer. The peer runs while the next cases are made.
+
+    Yields the cases that the peer cannot run last.
+    """
     asked: list[tuple[Case, Outcome]] = []
     skipped: list[Case] = []
 
@@ -100,8 +106,8 @@ def judge_all(peer: Peer, cases: Iterable[Case]) -> Iterator[Verdict]:
 def takes(peer: str, case: Case) -> bool:
     """Returns whether geth or revm can run the case.
 
-    They lack EIP-7610, which concerns no real chain. revm panics when it loads code that begins
-    like a delegation but is no delegation. No chain has such code.
+    Both lack EIP-7610, which concerns no real chain. revm panics when it loads code that begins
+    like a delegation (0xef01) but is none. No chain has such code.
     """
     return (
         case.fork in KNOWN[peer]
@@ -111,7 +117,7 @@ def takes(peer: str, case: Case) -> bool:
 
 
 def is_broken_delegation(account: Fields) -> bool:
-    """Returns whether code begins with the magic of EIP-7702 but is no delegation."""
+    """Returns whether the code begins with 0xef01 but is no delegation of EIP-7702."""
     code: str = account["code"]
     whole = code.startswith("0xef0100") and len(code) == DELEGATION_DIGITS
     return code.startswith("0xef01") and not whole
@@ -122,8 +128,9 @@ def judge_together(
 ) -> Iterator[tuple[str, Verdict]]:
     """Compares each case with several peers that run the case unchanged.
 
-    fastevm runs the case once. The peers run it while the next cases are made. Yields the name of a
-    peer and its verdict, in the order of the cases. ``ahead``: cases that may wait for a peer.
+    fastevm runs each case once. The peers run a case while the next cases are made. Yields a peer's
+    name and its verdict, in the order of the cases. ``ahead``: how many cases may wait for the
+    peers.
     """
     waiting: deque[tuple[Case, Outcome, list[Peer]]] = deque()
     for case in cases:
@@ -142,7 +149,7 @@ def judge_together(
 
 
 def answers_of(case: Case, ours: Outcome, peers: list[Peer]) -> Iterator[tuple[str, Verdict]]:
-    """Yields the verdicts of the peers that run a case."""
+    """Reads the outcomes of the peers that run the case. Yields the verdicts."""
     for peer in peers:
         theirs = peer.read()
         unsupported = "unsupported" in theirs
@@ -151,10 +158,10 @@ def answers_of(case: Case, ours: Outcome, peers: list[Peer]) -> Iterator[tuple[s
 
 
 def in_our_terms(case: Case, theirs: Outcome) -> Outcome:
-    """Returns a peer's outcome with failures as receipts report them.
+    """Returns a peer's outcome with each failure reported as in receipts.
 
-    In Frontier, a contract that cannot pay for its code is kept without code. geth reports this as
-    a failure.
+    In Frontier, a creation that cannot pay for its code succeeds and leaves no code. geth reports
+    it as a failure.
     """
     if case.fork == "Frontier":
         for done in theirs.get("transactions", ()):

@@ -66,20 +66,26 @@ def transaction_of(fields: Fields) -> Transaction:
 
 @lru_cache(maxsize=32)
 def evm_of(fork: str) -> EVM:
-    """Returns a machine for all cases of a fork, so that missing resets of state become visible."""
+    """Returns a machine.
+
+    All cases of a fork share it, so that state left over by a case shows up.
+    """
     return EVM(fork)
 
 
 @lru_cache(maxsize=16)
 def ancestors_of(number: int) -> tuple[bytes, ...]:
-    """Returns hashes of previous blocks, parent first: keccak256 of the decimal number."""
+    """Returns made-up hashes of the previous blocks, parent first.
+
+    The hash of block ``n`` is keccak256 of the decimal number.
+    """
     return tuple(
         keccak256(str(n).encode()) for n in range(number - 1, max(0, number - ANCESTORS) - 1, -1)
     )
 
 
 def block_of(case: Case, schedule: ForkSchedule) -> Fields:
-    """Returns the environment of a case as `EVM.set_block` takes it."""
+    """Returns the case's block as arguments for `EVM.set_block`."""
     block = dict(case.block)
     excess = block.pop("excess_blob_gas")
     has_blobs = schedule.parameters["has_blobs"]
@@ -146,7 +152,10 @@ def run(case: Case) -> Outcome:
 
 
 def without_refused(case: Case, outcome: Outcome) -> tuple[Case, Outcome]:
-    """Removes rejected transactions from case and outcome, for peers that do not check validity."""
+    """Removes transactions that fastevm rejects, for peers that do not check validity.
+
+    Returns the shorter case and its outcome.
+    """
     accepted = [done["status"] != "rejected" for done in outcome["transactions"]]
     transactions = list(compress(case.transactions, accepted))
     done = list(compress(outcome["transactions"], accepted))
@@ -164,11 +173,11 @@ def with_signatures(case: Case) -> Case:
 
 
 def as_free_message(case: Case) -> Case | None:
-    """Returns the first call of the case without fees, or None if there is no call.
+    """Returns a case with the first call only and without fees, or None if there is no call.
 
-    Used for a peer that supports no fees. The case has no storage, because the peer treats given
-    slots as warm. The sender's nonce is not 0: the peer does not increment it, so a sender without
-    balance would be empty only there.
+    It is for pyrevm, which supports no fees. The case has no storage, because pyrevm treats given
+    slots as warm. The sender's nonce is at least 1: pyrevm does not increment it, so with nonce 0 a
+    sender without balance would be an empty account there.
     """
     calls = [fields for fields in case.transactions if fields["to"] and fields["type"] < 3]
     if not calls:

@@ -22,7 +22,10 @@ def minimise(case: Case, shows: Shows) -> Case:
 
 
 def try_all(case: Case, candidates: Callable[[Case], Iterator[Case]], shows: Shows) -> Case:
-    """Applies each candidate that still shows the difference. Starts again after each success."""
+    """Tries the candidates in order.
+
+    Takes the first that still shows the difference, and starts again.
+    """
     found = True
     while found:
         found = False
@@ -88,7 +91,7 @@ def simpler_fields(case: Case, shows: Shows) -> Case:
 
 
 def shorter_codes(case: Case, shows: Shows) -> Case:
-    """Shortens every code and init code, at the end byte by byte."""
+    """Shortens every code and init code. The last pass removes single bytes."""
     for address, account in case.pre.items():
         put = partial(with_code, case, address)
         case = put(shorter(account["code"], put, shows))
@@ -108,7 +111,10 @@ def with_data(case: Case, at: int, data: bytes) -> Case:
 
 
 def shorter(text: str, put: Callable[[bytes], Case], holds: Shows) -> bytes:
-    """Removes ever smaller pieces, or replaces them with JUMPDESTs so that jumps stay valid."""
+    """Removes pieces of the code, first large then small, while the case shows the difference.
+
+    Where a piece cannot be removed, JUMPDESTs may replace it, so that jump targets stay valid.
+    """
 
     def shows(code: bytes) -> bool:
         return holds(put(code))

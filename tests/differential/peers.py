@@ -1,4 +1,4 @@
-"""Runs peers: other implementations, each in a separate process and environment."""
+"""Runs peers: other EVM implementations, each in its own process and Python environment."""
 
 import json
 import os
@@ -13,11 +13,12 @@ from fastevm.bench.peers.compiled import PROGRAMS, NotBuilt
 
 ROOT = Path(__file__).parents[2]
 WORKERS = Path(__file__).parent / "workers"
-# Cases that may wait for a peer, so that neither side is idle.
+# How many cases may wait in a peer's input, so that neither the peer nor fastevm is idle.
 AHEAD = 8
 END_SECONDS = 10.0
 
-# Name -> environment and worker. `make $(VENV)/.peers` makes the environments.
+# Peer -> its Python environment and its script in `workers`. `make $(VENV)/.peers` creates the
+# environments.
 PEERS = {
     "eels": (".venv-eels", "eels.py"),
     "py-evm": (".venv-py-evm", "py_evm.py"),
@@ -26,7 +27,7 @@ PEERS = {
     "op-stack": (".venv-eels", "op_stack.py"),
     "py-evm-stateless": (".venv-py-evm", "py_evm_stateless.py"),
 }
-# Name -> program in Go or Rust. `python -m fastevm.bench.peers` builds them.
+# Peer -> its executable in Go or Rust, which `python -m fastevm.bench.peers` builds.
 COMPILED = {"geth": "on-geth", "revm": "on-revm"}
 
 
@@ -58,20 +59,21 @@ def command_of(name: str) -> list[str | Path]:
 class Peer:
     """The worker process of a peer. Use it in a `with` statement.
 
-    ``command``: the command of the worker, by default the peer's command.
+    ``command``: starts the worker; by default the command of the peer ``name``.
     """
 
     def __init__(self, name: str, command: Sequence[str | Path] | None = None) -> None:
         self.name = name
-        # Sanitizers of fastevm (see `make sanitize`) must not run in peers.
+        # `make sanitize` preloads sanitizer libraries for fastevm. They must not run in peers.
         environ = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-        # A file never blocks the writer, unlike a pipe.
+        # stderr goes to a file, because a full pipe would block the peer.
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the peer)
         self.process = subprocess.Popen(
             command or command_of(name), cwd=WORKERS, env=environ, text=True, bufsize=1,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
         )  # fmt: skip
-        # Writes in a thread: a peer whose answer is not read yet reads no case.
+        # Writing in a thread avoids a deadlock: a peer reads no case while its last answer is
+        # unread.
         self.writer = ThreadPoolExecutor(1)
         self.title = self.read()["peer"]
 
@@ -111,7 +113,10 @@ class Peer:
         return self.read()
 
     def run_all(self, cases: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yields outcomes in the order of the cases. Cases are made while the peer works."""
+        """Yields the outcomes in the order of the cases.
+
+        The peer works while the next cases are made.
+        """
         waiting = 0
         for case in cases:
             self.send(case)

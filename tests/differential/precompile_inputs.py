@@ -1,4 +1,4 @@
-"""Makes inputs for precompiles: valid inputs of known points and signatures, and damaged inputs."""
+"""Makes inputs for precompiles: valid ones from known points and signatures, and damaged ones."""
 
 from hashlib import sha256
 from random import Random
@@ -8,7 +8,7 @@ from py_ecc.optimized_bls12_381 import G1, G2, Z1, Z2, add, multiply, neg, norma
 from fastevm.core.crypto.secp256k1 import sign
 
 CHEAP = (1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 6, 6, 7, 9, 9, 11, 13, 16, 0x100, 0x100)
-# The executable specification needs much of a second for pairings and similar precompiles.
+# Pairings and similar precompiles, which take the executable specification up to a second.
 DEAR = (8, 10, 12, 14, 15, 17)
 PRECOMPILES = CHEAP * 8 + DEAR
 

@@ -1,4 +1,4 @@
-"""Makes random programs: structured, mutated, and random bytes."""
+"""Makes random programs: structured programs, mutations of these, and random bytes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,8 @@ NULLARY = (
     "RETURNDATASIZE", "COINBASE", "TIMESTAMP", "NUMBER", "PREVRANDAO", "GASLIMIT", "CHAINID",
     "SELFBALANCE", "BASEFEE", "BLOBBASEFEE", "MSIZE", "GAS", "PC", "SLOTNUM",
 )  # fmt: skip
-# the kind of each operand, top of the stack first; all others take any words
+# The kind of each operand of an opcode, beginning at the top of the stack. Every operand of an
+# opcode that is not listed is of the kind "any".
 OPERANDS: dict[str, str] = {
     "EXP": "any exponent",
     "SIGNEXTEND": "index any",
@@ -72,7 +73,7 @@ STATEMENTS = {
     "MSTORE8": 4, "MCOPY": 4, "SLOAD": 8, "SSTORE": 14, "TLOAD": 4, "TSTORE": 4,
     "LOG0": 1, "LOG1": 1, "LOG2": 1, "LOG3": 1, "LOG4": 1,
 }  # fmt: skip
-# operations that a bulk loop repeats, with operands made of its counter and a stride
+# Operations that a bulk loop repeats. The operand "counter" is the loop counter times a stride.
 BULK = {
     "SSTORE": "counter counter",
     "SLOAD": "counter",
@@ -88,7 +89,7 @@ CALLS = ("CALL", "CALLCODE", "DELEGATECALL", "STATICCALL")
 
 @dataclass(frozen=True)
 class Scene:
-    """Values for programs: the fork's opcodes, addresses, init codes, the block number."""
+    """What programs may use: the fork's opcodes, addresses, init codes, and the block number."""
 
     fork: str
     addresses: tuple[bytes, ...]
@@ -153,7 +154,7 @@ class Writer:
         self.height += 1
 
     def operand(self, kind: str) -> None:
-        """Pushes a value of the given kind."""
+        """Pushes a random value of a kind, as in `OPERANDS`."""
         chance = self.random.random()
         if kind == "address":
             self.address()
@@ -172,7 +173,7 @@ class Writer:
                       getattr(words, kind)(self.random))  # fmt: skip
 
     def address(self) -> None:
-        """Pushes an address of the scene, a precompile, the program's own address, or any word."""
+        """Pushes an address of the scene, a precompile, an address opcode's result, or any word."""
         chance = self.random.random()
         if chance < 0.72:
             self.push(int.from_bytes(self.random.choice(self.scene.addresses), "big"))
@@ -184,7 +185,7 @@ class Writer:
             self.push(words.any_word(self.random))
 
     def take(self, mnemonic: str) -> None:
-        """Writes an opcode without operands that pushes one item."""
+        """Appends an opcode that takes no operands and pushes one item."""
         self.code.op(mnemonic)
         self.height += 1
 
@@ -193,7 +194,7 @@ class Writer:
         self.take(f"DUP{depth}")
 
     def apply(self, mnemonic: str) -> None:
-        """Pushes the operands, or uses the items on the stack, and appends the opcode."""
+        """Appends the opcode. Its operands are pushed, or are items already on the stack."""
         op = BY_MNEMONIC[mnemonic]
         kinds = OPERANDS.get(mnemonic, " ".join(["any"] * op.pops)).split()
         found = 0
@@ -218,7 +219,7 @@ class Writer:
         self.apply(name)
 
     def shuffle(self) -> None:
-        """Writes DUP, SWAP or POP, rarely deeper than the known stack."""
+        """Writes DUP, SWAP or POP. Rarely reaches deeper than the known stack height."""
         deep = 16 if self.random.random() < 0.01 else self.height
         if deep == 0:
             self.operand("any")
@@ -251,7 +252,7 @@ class Writer:
         self.height += mnemonic == "DUPN"
 
     def growth(self) -> None:
-        """Writes code that grows and shrinks the state: slots set and cleared, accounts created."""
+        """Writes code that grows and shrinks the state: sets and clears slots, creates accounts."""
         chance = self.random.random()
         if chance < 0.5:
             key = words.slot(self.random)
@@ -286,7 +287,7 @@ class Writer:
         self.code.land(over)
 
     def loop(self) -> None:
-        """Writes a counted loop. The counter is below the items that the body uses."""
+        """Writes a loop with a counter on the stack, below the items that the body uses."""
         top = self.code.label()
         self.push(self.random.randrange(1, 9))
         self.code.land(top)
@@ -300,7 +301,7 @@ class Writer:
         self.code.op("JUMPI")
 
     def bulk(self) -> None:
-        """Repeats one operation, so that tables, journals and memory grow."""
+        """Writes a loop of one operation, so that tables, journals and memory grow."""
         top = self.code.label()
         count = self.random.choice((20, 70, 300))
         name = self.random.choice([name for name in BULK if self.scene.knows(name)])
@@ -361,7 +362,7 @@ class Writer:
         self.keep()
 
     def copy_in(self, label: str, size: int) -> None:
-        """Copies data from behind the code to the start of memory."""
+        """Writes a copy of data that follow the code to the start of memory."""
         self.push(size)
         self.code.push_label(label)
         self.push(0)
@@ -369,7 +370,7 @@ class Writer:
         self.height -= 2
 
     def returned(self) -> None:
-        """Reads return data: its size, or a range within or beyond its end."""
+        """Writes a read of the return data: its size, or a range within or beyond its end."""
         if not self.scene.knows("RETURNDATACOPY"):
             return
         chance = self.random.random()
@@ -384,7 +385,10 @@ class Writer:
         self.height -= 3
 
     def creation(self) -> None:
-        """Creates a contract from appended init code, stores its address, and usually calls it."""
+        """Writes the creation of a contract from appended init code.
+
+        Usually calls it, else stores its address.
+        """
         code = self.random.choice(self.scene.initcodes)
         self.copy_in(self.code.data(code), len(code))
         second = self.scene.knows("CREATE2") and self.random.random() < 0.5
@@ -401,7 +405,7 @@ class Writer:
             self.keep()
 
     def call_top(self) -> None:
-        """Calls the address on top of the stack."""
+        """Writes a call to the address on top of the stack."""
         kind = self.random.choice(self.calls)
         spans = [self.random.choice((0, 32, 100)) for _ in range(4)]
         for value in spans:
@@ -416,7 +420,7 @@ class Writer:
         self.height += BY_MNEMONIC[kind].grow
 
     def keep(self) -> None:
-        """Stores the top of the stack in memory or storage."""
+        """Writes the top of the stack to storage."""
         self.push(words.slot(self.random))
         self.code.op("SSTORE")
         self.height -= 2
@@ -441,7 +445,7 @@ class Writer:
             self.take("PC")
 
     def fill_stack(self) -> None:
-        """Pushes until just below, at, or above the stack limit."""
+        """Writes pushes until the stack is just below, at, or above its limit."""
         top, count = self.code.label(), self.random.choice((1020, 1021, 1022, 1023)) - self.height
         self.push(max(1, count - 1))
         self.code.land(top)
@@ -459,7 +463,7 @@ class Writer:
             self.random.choice((self.pure, self.statement, self.statement, self.shuffle))()
 
     def level(self, height: int) -> None:
-        """Pops or pushes items, so that all paths reach the same stack height."""
+        """Writes pops or pushes, so that all paths of a branch reach the same stack height."""
         while self.height > height:
             self.code.op("POP")
             self.height -= 1
@@ -476,7 +480,7 @@ class Writer:
                 self.height -= 16
 
     def end(self) -> None:
-        """Stores the top of the stack in memory or storage, and ends in any possible way."""
+        """Writes up to 4 stack items to memory, and one of the possible ends of a program."""
         for place in range(self.random.randrange(min(self.height, 4) + 1)):
             self.push(32 * place)
             self.code.op("MSTORE")
@@ -560,7 +564,7 @@ def initcode(random: Random, scene: Scene) -> bytes:
 
 
 def deployed(random: Random, scene: Scene) -> bytes:
-    """Returns code for a new contract: a short program, no code, or code that forks reject."""
+    """Returns code for a new contract: a short program, no code, or code that begins with 0xef."""
     kind = random.random()
     if kind < 0.06:
         return b""

@@ -1,7 +1,8 @@
-"""Compares keys recovered in lanes and by libsecp256k1, for random and edge signatures.
+"""Compares public keys that fastevm's vector code and libsecp256k1 recover from signatures.
 
-``python -m tests.differential.signatures --random 10000000 --edges 1000000 --seed 1``. Uses AVX-512
-IFMA if the processor has it, else, or with ``--portable``, portable lanes.
+``python -m tests.differential.signatures --random 10000000 --edges 1000000 --seed 1``. The
+signatures are random or edge cases. The vector code uses AVX-512 IFMA if the processor has it.
+Otherwise, or with ``--portable``, it uses portable lanes.
 """
 
 import argparse
@@ -19,23 +20,23 @@ CHUNK: Final = 8_000
 Signature = tuple[int, int, int, int]
 
 NEAR: Final = (1, 2, 3, ORDER // 2, ORDER // 2 + 1, ORDER - 2, ORDER - 1, LAMBDA, ORDER - LAMBDA)
-# limits of limbs of 52 and 64 bits, and of the halves of a split scalar
+# Exponents of two at the edges of 52-bit and 64-bit limbs, and of the halves of a split scalar.
 BITS: Final = (0, 1, 51, 52, 53, 63, 64, 103, 104, 127, 128, 129, 191, 192, 207, 208, 255)
 HASHES: Final = (0, 1, ORDER - 1, ORDER, ORDER + 1, PRIME - 1, PRIME, 2**255, 2**256 - 1)
-# values of R's x: the largest to which n can be added, and those after it
+# Values of r at edges. PRIME - ORDER - 1 is the largest r for which x = r + n is also below PRIME.
 XS: Final = (*NEAR, PRIME - ORDER - 1, PRIME - ORDER, PRIME - ORDER + 1, 2**128 - 1, 2**128)
 
 
 def x_of(scalar: int) -> int:
-    """Returns the x of the multiple of the generator."""
+    """Returns the x coordinate of ``scalar`` times the generator."""
     return int.from_bytes(public_key((scalar % ORDER).to_bytes(32, "big"))[:32], "big")
 
 
 def edges() -> list[Signature]:
-    """Returns every combination of edge values, and sums that meet equal points or infinity.
+    """Returns every combination of edge values, and signatures with exceptional sums of points.
 
     The recovered key is (s k - z) / r G if R = k G. So z = s k gives infinity, and z = 2 s k and z
-    = 0 make both terms equal.
+    = 0 make both terms equal or one term infinity.
     """
     found = [(z, y, r, s) for z, y, r, s in product(HASHES, (0, 1), XS, NEAR)]
     for k, s, y in product([*range(1, 40), LAMBDA, LAMBDA + 1, ORDER - 1], NEAR, (0, 1)):
@@ -46,9 +47,9 @@ def edges() -> list[Signature]:
 
 
 def random_edges(source: random.Random) -> Iterator[Signature]:
-    """Yields endless signatures.
+    """Yields signatures without end.
 
-    Numbers are near powers of two, multiples of G, or give a known R.
+    Their numbers are sums of few powers of two or edge values, or belong to a point R with known k.
     """
     points = [(k, x_of(k)) for k in (*range(1, 33), LAMBDA, LAMBDA - 1, ORDER // 2)]
 
@@ -63,7 +64,7 @@ def random_edges(source: random.Random) -> Iterator[Signature]:
             r = source.choice((number(), source.choice(XS)))
             yield source.choice((number(), source.choice(HASHES))), y, r, number()
         else:
-            # u1 G + u2 R, where u1 may be a small multiple of u2 k
+            # The sum u1 G + u2 R is exceptional if u1 is a small multiple of u2 k.
             k, r = source.choice(points)
             u2 = number()
             u1 = source.choice((number(), source.choice((-2, -1, 0, 1, 2)) * u2 * k))
@@ -71,7 +72,10 @@ def random_edges(source: random.Random) -> Iterator[Signature]:
 
 
 def compare_edges(count: int, seed: int) -> Counter[str]:
-    """Compares all combinations and ``count`` random edge signatures. Returns the counts."""
+    """Compares all combinations of edge values and ``count`` random edge signatures.
+
+    Returns how often each result of the comparison occurred.
+    """
     found = Counter(compare(edges()))
     signatures = random_edges(random.Random(seed))
     for at in range(0, count, CHUNK):

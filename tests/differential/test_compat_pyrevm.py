@@ -1,4 +1,4 @@
-"""Tests that a program prints the same text on pyrevm and on fastevm under pyrevm's names."""
+"""Tests that a program prints the same with pyrevm and with fastevm's drop-in replacement."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from .peers import ROOT, WORKERS, python_of
 
 
 def printed(python: Path | str, module: str) -> list[str]:
-    """Returns the lines that the program prints."""
+    """Runs the program with a module in an interpreter. Returns the printed lines."""
     environ = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
         [python, "-B", WORKERS / "revm_names.py", module], cwd=ROOT, capture_output=True,

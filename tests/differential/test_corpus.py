@@ -1,4 +1,4 @@
-"""Replays the smallest cases of earlier differences."""
+"""Replays the corpus: the smallest cases of differences that were found earlier."""
 
 import json
 from collections.abc import Callable

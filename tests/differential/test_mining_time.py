@@ -1,4 +1,4 @@
-"""Compares timestamps and mining modes of ``fastevm dev`` and anvil with random requests."""
+"""Sends random requests to ``fastevm dev`` and anvil, and compares timestamps and mining modes."""
 
 import random
 import shutil
@@ -13,7 +13,9 @@ from fastevm.bench.node.compared import anvil_binary
 from fastevm.bench.node.launch import NodeProcess
 from tests.max_wait import MAX_WAIT
 
-TOLERANCE = 4  # seconds; the nodes are asked one after the other, and both round down
+# Seconds by which timestamps may differ. The nodes get requests one after the other, and both round
+# down.
+TOLERANCE = 4
 SEQUENCES, STEPS = 12, 25
 SENDER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 MODES = ("evm_setAutomine", "evm_setIntervalMining")
@@ -36,7 +38,7 @@ def newest(node: NodeProcess, tag: str = "latest") -> tuple[int, int]:
 
 
 def state(node: NodeProcess) -> list[Any]:
-    """Returns the values that must be equal on both nodes. The pending block shows the pool."""
+    """Returns the values that must be equal on both nodes, including the pending block's."""
     modes = [node.ask("anvil_getAutomine"), node.ask("anvil_getIntervalMining")]
     pool = node.ask("txpool_status")
     return [*newest(node), *newest(node, "pending"), *modes, pool["pending"], pool["queued"]]
@@ -55,7 +57,10 @@ def payment() -> dict[str, str]:
 
 
 def choices(rng: random.Random, base: int) -> list[tuple[str, list[Any]]]:
-    """Returns requests that may come next. ``base``: the timestamp of the newest block."""
+    """Returns the requests to choose the next one from.
+
+    ``base``: the timestamp of the newest block.
+    """
     later = base + rng.choice((0, 20, 500, 5_000))
     return [
         ("evm_mine", []),
@@ -83,7 +88,7 @@ def choices(rng: random.Random, base: int) -> list[tuple[str, list[Any]]]:
 
 
 def asked(node: NodeProcess, name: str, parameters: list[Any]) -> Any:
-    """Returns the answer, or the code of the error."""
+    """Returns the result of a request, or a text with the code of its error."""
     try:
         return node.ask(name, *parameters)
     except Exception as error:
@@ -93,7 +98,7 @@ def asked(node: NodeProcess, name: str, parameters: list[Any]) -> Any:
 @pytest.mark.parametrize("seed", range(SEQUENCES))
 def test_time_and_modes_are_those_of_anvil(pair: Pair, seed: int) -> None:
     rng = random.Random(seed)
-    # after the times that earlier sequences have set
+    # Begins after all timestamps of the previous sequences, because blocks cannot go back in time.
     start = max(newest(node)[1] for node in pair) + 1_000
     for node in pair:
         node.ask("anvil_removeBlockTimestampInterval")
@@ -113,7 +118,7 @@ def test_time_and_modes_are_those_of_anvil(pair: Pair, seed: int) -> None:
             if not snapshots:
                 continue
             each = [[item] for item in snapshots.pop()]
-            for node in pair:  # the pool is not compared after this
+            for node in pair:  # Empties the pools, because they need not be equal after evm_revert.
                 node.ask("evm_mine")
         answers = [asked(node, name, item) for node, item in zip(pair, each, strict=True)]
         if name == "evm_snapshot":
@@ -132,18 +137,21 @@ def test_time_and_modes_are_those_of_anvil(pair: Pair, seed: int) -> None:
 
 
 def return_to_clock(pair: Pair) -> None:
-    """Ends the interval of timestamps.
+    """Removes the fixed interval between timestamps, on both nodes.
 
-    anvil's evm_revert keeps the interval and uses the block's time. fastevm restores both values,
-    as Hardhat does (tests/rpc/test_reverted_settings.py). A block mined by the clock just before
-    the snapshot makes both nodes equal.
+    anvil's evm_revert keeps the interval and continues from the block's time. fastevm restores
+    interval and time, as Hardhat does (tests/rpc/test_reverted_settings.py). Without an interval,
+    and with a block mined by the clock just before the snapshot, both nodes behave the same.
     """
     for node in pair:
         node.ask("anvil_removeBlockTimestampInterval")
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
-    """Waits until a condition is true, because anvil answers before it mines. False if never."""
+    """Waits until the condition is true, because anvil answers before it mines.
+
+    Returns False after `MAX_WAIT`.
+    """
     deadline = time.monotonic() + MAX_WAIT
     while not condition():
         if time.monotonic() > deadline:

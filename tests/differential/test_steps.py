@@ -1,4 +1,4 @@
-"""Compares trace lines with the executable specification, step by step."""
+"""Compares fastevm's EIP-3155 trace with the executable specification, step by step."""
 
 import io
 import json
@@ -19,13 +19,14 @@ from .machine import evm_of, prepare, transaction_of
 from .peers import Peer
 
 SEEDS = range(3_000_000, 3_000_012)
-COST = -1  # index of the gas cost in a step
+COST = -1  # index of the gas cost in a step of `steps_of`
 
 
 def steps_of(case: Case) -> list[tuple[list[int], bool]]:
-    """Returns each step [pc, opcode, gas, stack, memory, depth, cost], and whether its frame halts.
+    """Returns each step, and whether it ends its frame with an exceptional halt.
 
-    Stack and memory are sizes. Undefined opcodes are omitted.
+    A step is [pc, opcode, gas, stack items, memory bytes, depth, gas cost]. Undefined opcodes are
+    omitted.
     """
     evm, lines = prepare(case, evm_of(case.fork)), io.StringIO()
     for fields in case.transactions:
@@ -56,7 +57,8 @@ def test_every_step_is_the_same(peer: Callable[[str], Peer], fork: str) -> None:
             continue
         ours = steps_of(case)
         for number, ((our, halts), their) in enumerate(zip(ours, theirs["steps"], strict=False)):
-            # go-ethereum shows another cost for a step that runs out of gas
+            # fastevm traces as go-ethereum does, whose gas cost of a step that runs out of gas
+            # differs.
             end = COST if halts else None
             assert our[:end] == their[:end], f"step {number} of seed {seed}"
         assert len(ours) == len(theirs["steps"])

@@ -35,7 +35,7 @@ def test_programs_do_the_same_on_three_engines(peers: list[Peer], fork: str) -> 
     cases = (make_case(FIRST_SEED + number, fork) for number in range(CASES))
     compared: Counter[str] = Counter()
     differing = []
-    # reads all answers, because peers keep unread ones
+    # Reads all verdicts before any assertion: the next test would read unread answers.
     for name, verdict in judge_together(peers, cases):
         compared[name] += not verdict.unsupported
         if verdict.difference:
@@ -45,7 +45,7 @@ def test_programs_do_the_same_on_three_engines(peers: list[Peer], fork: str) -> 
 
 
 def test_another_outcome_is_a_difference_on_both(peers: list[Peer]) -> None:
-    """The peers get another balance, so their root differs, and the comparison must report this."""
+    """The peers get a case with another balance. The comparison must report the different root."""
     case = make_case(FIRST_SEED, "Cancun")
     ours = list(judge_together(peers, [case]))
     assert not any(verdict.difference for _, verdict in ours)

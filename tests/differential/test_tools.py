@@ -1,4 +1,4 @@
-"""Tests the tools: programs reach every opcode, differences are found, cases are minimised."""
+"""Tests that programs reach every opcode, differences are found, and cases are minimised."""
 
 import copy
 import json
@@ -25,7 +25,7 @@ from .minimise import minimise
 from .peers import Peer, PeerError
 
 SEEDS = range(400)
-# A peer that repeats its input and writes even more to stderr.
+# A worker that repeats its input and writes even more to stderr.
 ECHO = """
 import sys
 print('{"peer": "echo"}', flush=True)
@@ -33,7 +33,7 @@ for line in sys.stdin:
     sys.stderr.write(line)
     print(line, end="", flush=True)
 """
-LONG = 1_000_000  # bytes of a case: a pipe holds 65,536
+LONG = 1_000_000  # bytes of a case: more than a pipe holds (65,536)
 
 
 def executed(case: Case) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Tests that another implementation can execute blocks with only the recorded witnesses."""
+"""Tests that py-evm can execute blocks with only the witnesses that fastevm recorded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def peer() -> Iterator[Peer]:
 
 
 def ran(peer: Peer, fork: str, made: Sample, witness: Witness) -> dict[str, str]:
-    """Returns the peer's result for the block of a sample on this witness."""
+    """Executes a sample's block on the peer with the witness. Returns the peer's result."""
     return peer.run(
         json.dumps(
             {

@@ -1,4 +1,4 @@
-"""Makes random operands: edge values, plausible offsets, sizes and gas."""
+"""Makes random operands: edge values, plausible offsets, sizes and gas limits."""
 
 from random import Random
 
@@ -61,7 +61,7 @@ def slot(random: Random) -> int:
 
 
 def gas(random: Random) -> int:
-    """Returns gas to pass on."""
+    """Returns an amount of gas to pass to a call."""
     kind = random.random()
     if kind < 0.2:
         return random.choice((0, 1, 699, 700, 2299, 2300, 2301, 9000))
@@ -71,7 +71,7 @@ def gas(random: Random) -> int:
 
 
 def value(random: Random) -> int:
-    """Returns wei to send."""
+    """Returns an amount of wei to send with a call."""
     kind = random.random()
     if kind < 0.6:
         return 0

@@ -1,8 +1,8 @@
-"""Times contract calls with fastevm, eth-abi on pyrevm, and web3.py, and prints a table.
+"""Times contract calls with fastevm, with eth-abi on pyrevm, and with web3.py.
 
-``python -m tests.ecosystem.contract_speed [CALLS [ROUNDS]]`` prints CPU microseconds: medians of
-rounds that alternate between the libraries. pyrevm is loaded from ``.venv-pyrevm`` (``make
-peers``); its results are decoded with eth-abi. web3.py uses a node in this process.
+``python -m tests.ecosystem.contract_speed [CALLS [ROUNDS]]`` prints a table of CPU microseconds:
+medians of rounds that alternate between the libraries. pyrevm is loaded from ``.venv-pyrevm``
+(``make peers``), and eth-abi decodes its results. web3.py uses a node in this process.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def pyrevm_call() -> Callable[[bytes], bytes] | None:
 
 
 def works(node: LocalNode) -> dict[str, dict[str, Work]]:
-    """Returns row -> library -> work."""
+    """Returns the rows of the table: row -> library -> function to time."""
     evm = EVM()
     evm.set_code(POOL, CODE)
     pool: Any = Contract(evm, ABI, POOL)
@@ -97,7 +97,7 @@ def works(node: LocalNode) -> dict[str, dict[str, Work]]:
 
 
 def microseconds(work: Work, calls: int) -> float:
-    """Returns the CPU microseconds of a call."""
+    """Returns the CPU microseconds of one call."""
     started = time.process_time()
     for _ in range(calls):
         work()
@@ -105,7 +105,7 @@ def microseconds(work: Work, calls: int) -> float:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Measures all rows and prints the table."""
     parser = argparse.ArgumentParser(prog=f"python -m tests.ecosystem.{Path(__file__).stem}")
     parser.add_argument("calls", nargs="?", type=int, default=20_000)
     parser.add_argument("rounds", nargs="?", type=int, default=5)

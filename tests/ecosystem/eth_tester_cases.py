@@ -1,4 +1,4 @@
-"""Runs eth-tester's backend tests on the backend named by the environment."""
+"""Runs eth-tester's tests of backends on the backend that the environment selects."""
 
 import pytest
 from eth_tester import EthereumTester

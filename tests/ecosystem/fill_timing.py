@@ -1,7 +1,7 @@
-"""A pytest plugin that writes how long ``fill`` spent in its transition tool.
+"""A pytest plugin that measures how long ``fill`` spends in its transition tool.
 
-The environment variable ``FILE`` names the file. It gets wall seconds and CPU seconds, including
-the processes that the tool started.
+Writes wall seconds and CPU seconds, including those of processes that the tool started, to the file
+that the environment variable ``FILE`` names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FILE: Final = "FASTEVM_FILL_TIMES"
 
 
 class Spent:
-    """The sums of seconds over all blocks."""
+    """Wall and CPU seconds in the tool so far."""
 
     wall = cpu = 0.0
 
@@ -29,7 +29,7 @@ def cpu_seconds() -> float:
 
 
 def timed(run: Any) -> Any:
-    """Returns a method that adds its time to `Spent`."""
+    """Returns the method, wrapped so that it adds its time to `Spent`."""
 
     def method(*given: Any, **named: Any) -> Any:
         wall, cpu = time.perf_counter(), cpu_seconds()
@@ -43,11 +43,11 @@ def timed(run: Any) -> Any:
 
 
 def pytest_configure() -> None:
-    """Times the calls of every tool."""
+    """Wraps the methods by which ``fill`` calls any tool."""
     tool = import_module("execution_testing.client_clis").TransitionTool
     tool.evaluate = timed(tool.evaluate)
 
 
 def pytest_unconfigure() -> None:
-    """Writes the sums."""
+    """Writes the seconds to the file."""
     Path(os.environ[FILE]).write_text(f"{Spent.wall} {Spent.cpu}")

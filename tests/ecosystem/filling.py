@@ -3,14 +3,17 @@
     python -m tests.ecosystem.filling CLONE TESTS... [--tools NAMES] [--rounds N] [OPTIONS]
 
 CLONE is a clone of execution-specs with the program ``.venv/bin/fill``, and TESTS are folders or
-files in it. The tools alternate: ``plugin`` is fastevm in the process of the filler, ``program`` is
-``--evm-bin fastevm-evm``, ``geth`` is geth's ``evm`` (`python -m fastevm.bench.peers evm`), and
-``specification`` is the filler's default. OPTIONS are options of ``fill``. geth rejects state tests
-of Prague and later without system contracts, so use it with ``-m blockchain_test``.
+files in it. OPTIONS are passed to ``fill``. The tools alternate:
+
+- ``plugin``: fastevm in the process of the filler
+- ``program``: ``--evm-bin fastevm-evm``
+- ``geth``: geth's ``evm`` (`python -m fastevm.bench.peers evm`). It rejects state tests of Prague
+  and later without system contracts, so use ``-m blockchain_test``.
+- ``specification``: the filler's default
 
 The table has medians of wall and CPU seconds, and the fastest and the slowest round, of the filler
-and of its calls of the tool. Exit status 1 if fixtures differ from the first tool's fixtures, 2 if
-a tool does not fill.
+and of its calls to the tool. Exit status 1 if fixtures differ from those of the first tool, 2 if a
+tool fails.
 """
 
 from __future__ import annotations
@@ -34,9 +37,9 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 PLUGIN: Final = ("-p", "fastevm.cli.filler")
 TOOLS: Final = ("plugin", "program", "geth", "specification")
-FILL: Final = Path(".venv/bin/fill")  # in the clone
+FILL: Final = Path(".venv/bin/fill")  # path in the clone
 HEAD: Final = "| tool | fixtures | wall s | CPU s | tool, wall s | tool, CPU s | differ |"
-SHOWN_OUTPUT: Final = 2000  # characters of a failed run
+SHOWN_OUTPUT: Final = 2000  # characters that are shown of a failed run's output
 
 
 class NotFilled(Exception):
@@ -44,14 +47,14 @@ class NotFilled(Exception):
 
 
 class Filled(NamedTuple):
-    """Hashes of the fixtures by name; wall and CPU seconds of the run, then of the tool."""
+    """Fixture -> its hash; wall and CPU seconds of the run, then of the calls to the tool."""
 
     hashes: dict[str, str]
     seconds: tuple[float, float, float, float]
 
 
 def options_of(tool: str, folder: Path) -> list[str]:
-    """Returns the options of ``fill`` for a tool. Writes fastevm's program to ``folder``."""
+    """Returns the options with which ``fill`` uses a tool. Writes a start script to ``folder``."""
     if tool == "plugin":
         return [*PLUGIN]
     if tool == "specification":
@@ -74,7 +77,9 @@ def fill(clone: Path, tests: list[str], tool: str, *more: str) -> Filled:
     """Fills tests once. Raises NotFilled if a test fails."""
     with tempfile.TemporaryDirectory(prefix="fastevm-fill-") as name:
         folder, modules = Path(name), Path(name) / "modules"
-        modules.mkdir()  # the clone has packages with the names of ours, such as `tests`
+        # The import path gets this folder instead of ROOT, whose package `tests` would hide the
+        # clone's.
+        modules.mkdir()
         for source in (ROOT / "fastevm", HERE / "fill_timing.py"):
             (modules / source.name).symlink_to(source)
         command = [
@@ -96,7 +101,7 @@ def fill(clone: Path, tests: list[str], tool: str, *more: str) -> Filled:
 
 
 def hashes_below(folder: Path) -> dict[str, str]:
-    """Returns the hashes of all fixtures below a folder, by the names of the fixtures."""
+    """Returns name -> hash of all fixtures below a folder."""
     found = {}
     for path in sorted(folder.rglob("*.json")):
         if ".meta" not in path.parts:
@@ -106,7 +111,7 @@ def hashes_below(folder: Path) -> dict[str, str]:
 
 
 def differing(ours: dict[str, str], theirs: dict[str, str]) -> list[str]:
-    """Returns the names of fixtures that differ. Ignores fixtures that a tool does not have."""
+    """Returns the names of fixtures that differ. Ignores fixtures that only one tool has."""
     return sorted(name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name])
 
 

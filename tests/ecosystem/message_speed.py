@@ -1,9 +1,9 @@
 """Times messages through pyrevm's API: on pyrevm, on fastevm's replacement module, and on ``EVM``.
 
-``python -m tests.ecosystem.message_speed [CALLS [ROUNDS]]`` times an invariant test (runs of 50
-token transfers, each run reverted to a snapshot) and single messages. The engines alternate in one
-process. It prints medians in CPU microseconds per message as Markdown, and runs itself in the
-environment of the vyper suite.
+``python -m tests.ecosystem.message_speed [CALLS [ROUNDS]]`` times single messages and an invariant
+test: runs of 50 token transfers, each reverted to a snapshot. The engines alternate in one process.
+The program prints medians of CPU microseconds per message as Markdown. It starts itself again in
+the environment of the vyper suite.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from fastevm.integrations import pyrevm as names
 
 CALLS: Final = 100_000
 ROUNDS: Final = 3
-RUN: Final = 50  # transfers between a snapshot and its revert
+RUN: Final = 50  # transfers between a snapshot and the revert to it
 ACTORS: Final = [bytes(19) + bytes([0xA0 + at]) for at in range(8)]
 CONTRACT: Final = b"\xc0" * 20
-# balances[caller] -= word 1; balances[word 0] += word 1; a log; true.
+# A token: moves the second calldata word from the caller to the first, emits a log, returns true.
 TOKEN: Final = bytes.fromhex(
     "335f5260205f208054602035900390555f355f5260205f2080546020350190553360205fa160015f5260205ff3"
 )
-# Repeats an addition, or a hash of 32 bytes, as often as the calldata word says.
+# Repeats an addition, or a hash of 32 bytes, as often as the calldata say.
 LOOP: Final = bytes.fromhex("5f355b600190038060025700")
 HASHES: Final = bytes.fromhex("5f355b60205f205f52600190038060025700")
 MESSAGES: Final = {
@@ -44,7 +44,7 @@ Send = Callable[[bytes, bytes], object]
 
 
 class ByNames:
-    """Runs messages with pyrevm's ``EVM``, or with the ``EVM`` of fastevm's replacement module."""
+    """Runs messages on ``EVM`` of pyrevm, or of fastevm's replacement module."""
 
     def __init__(self, module: Any) -> None:
         self.evm = module.EVM(spec_id="CANCUN", gas_limit=2**63)
@@ -62,7 +62,7 @@ class ByNames:
 
 
 class Direct:
-    """Runs messages with ``fastevm.EVM``."""
+    """Runs messages on ``fastevm.EVM``."""
 
     def __init__(self) -> None:
         self.evm = EVM("cancun")
@@ -76,7 +76,7 @@ class Direct:
 
 
 def invariant(engine: Any, calls: int) -> float:
-    """Returns microseconds per call in the invariant test."""
+    """Runs the invariant test. Returns the microseconds per call."""
     engine.code(TOKEN)
     data = [actor.rjust(32, b"\0") + bytes(31) + b"\1" for actor in ACTORS]
     send: Send = engine.send
@@ -90,7 +90,7 @@ def invariant(engine: Any, calls: int) -> float:
 
 
 def single(engine: Any, message: str, calls: int) -> float:
-    """Returns microseconds per message in a single run, which is reverted at the end."""
+    """Runs the same message repeatedly, and reverts. Returns the microseconds per message."""
     code, data, weight = MESSAGES[message]
     engine.code(code)
     send: Send = engine.send

@@ -1,8 +1,8 @@
 """Runs published test suites of other libraries on fastevm and on their usual engine.
 
-``python -m tests.ecosystem.suites [NAME ...]`` runs each suite in a separate environment, on one
-engine after another, and prints counts and CPU seconds as Markdown. Exit status 1 if fewer tests
-pass on fastevm than on the other engine. Environments, sources and logs stay in ``build/suites``.
+``python -m tests.ecosystem.suites [NAME ...]`` runs each suite in its own environment, on one
+engine after the other, and prints counts and CPU seconds as Markdown. Exit status 1 if fewer tests
+pass on fastevm than on the usual engine. Environments, sources and logs stay in ``build/suites``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FOLDER = ROOT / "build" / "suites"
 OURS = "fastevm"
-HOURS = 4.0  # limit of one run
+HOURS = 4.0  # time limit in hours of one run
 TESTER = "ETHEREUM_TESTER_CHAIN_BACKEND"
 BACKENDS = {
     OURS: {TESTER: "fastevm.integrations.eth_tester.Backend"},
@@ -43,7 +43,8 @@ BOA_PACKAGES = (
     "pytest-cov",
     "hypothesis<6.140",
 )
-# web3.py's distributions contain the tests but not the repository's `conftest.py`.
+# web3.py's distributions contain its tests, but not the `conftest.py` at the root of the
+# repository.
 WEB3_ROOT = ("conftest.py", HERE / "web3_root_fixtures.py")
 IN_PROCESS = "test_in_process.py"
 PYTEST = ("pytest", "-o", "addopts=", "-q", "-p", "no:cacheprovider", "--tb=line")
@@ -53,14 +54,14 @@ OUTCOME = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed)")
 
 @dataclass(frozen=True)
 class Suite:
-    """A test suite.
+    """A test suite, and how to run it on fastevm.
 
     ``engines``: name -> environment variables. ``source``: the distribution that contains the
-    tests. ``change``: a file of the distribution, a text in it, and the replacement for fastevm.
-    ``additions``: files of the distribution, and our files to append to them on every engine.
-    ``repository``: address and tag to clone if distributions have no tests. ``node``: the
-    environment variable that names our development node. ``project``: a folder with a user's
-    project. ``program``: the module that tests the project.
+    tests. ``change``: a file of the distribution, a text in it, and what replaces the text for
+    fastevm. ``additions``: files of the distribution, and our files that are appended to them for
+    every engine. ``repository``: address and tag to clone if no distribution has the tests.
+    ``node``: the environment variable that names the development node. ``project``: a folder with a
+    user's project. ``program``: the module that tests the project.
     """
 
     packages: tuple[str, ...]
@@ -76,8 +77,9 @@ class Suite:
 
 
 VYPER = ("builtins", "codegen", "examples", "venom")
-# Compiled for vyper's default fork whatever the option says. pyrevm reads lower-case names of forks
-# as its newest fork. pyrevm ends no transaction, so self-destructed code is never removed.
+# Tests that are left out before Cancun: vyper compiles them for its default fork whatever the
+# option says. pyrevm can run them, because it reads lower-case names of forks as its newest fork.
+# It also ends no transaction, so it never removes self-destructed code.
 NOT_BEFORE_CANCUN = tuple(
     f"--deselect=tests/functional/codegen/features/{name}"
     for name in (
@@ -95,12 +97,12 @@ VYPER_PACKAGES = (
 )  # fmt: skip
 
 
-# These tests read mainnet state from an endpoint.
+# These tests read mainnet's state from an endpoint.
 NOT_ON_MAINNET = ("-k", "not (revm_fork or fork_storage or balances_fork)")
 
 
-# These tests expect an estimate that is thousands of gas too high, or a transaction of another
-# chain.
+# These tests expect an estimate that is thousands of gas too high, or a node that accepts a
+# transaction of another chain.
 PY_EVM_ALONE = tuple(
     f"--deselect=tests/core/{name}"
     for name in (
@@ -115,7 +117,7 @@ PY_EVM_ALONE = tuple(
 
 
 def vyper(fork: str) -> Suite:
-    """Returns vyper's functional tests under the rules of a fork."""
+    """Returns the suite of vyper's functional tests under the rules of a fork."""
     return Suite(
         packages=VYPER_PACKAGES,
         tests=(
@@ -130,7 +132,7 @@ def vyper(fork: str) -> Suite:
 
 
 def web3_modules(file: str, *nodes: str, own: tuple[tuple[str, Path], ...] = ()) -> Suite:
-    """Returns web3.py's tests for go-ethereum on development nodes, without the tests of peers."""
+    """Returns the suite of web3.py's tests for go-ethereum, without tests of peers."""
     folder = "tests/integration/go_ethereum"
     return Suite(
         (*TESTER_PACKAGES, "web3==7.16.0", "py-geth>=5"),
@@ -190,7 +192,7 @@ SUITES = {
 
 
 def environment(suite: Suite) -> Path:
-    """Creates the suite's environment if it is missing. Returns the environment's Python."""
+    """Creates the suite's environment if it is missing. Returns the path of its Python."""
     name = re.sub(r"\W+", "-", suite.source or suite.packages[0])
     folder = FOLDER / f"venv-{name}"
     python = folder / "bin" / "python"
@@ -199,7 +201,8 @@ def environment(suite: Suite) -> Path:
         needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
         install = [python, "-m", "pip", "install", "--quiet"]
         subprocess.run([*install, *suite.packages], check=True)
-        # Install the suite's pins before ours: ours are only tested versions, and most agree.
+        # Installs the suite's pinned requirements first. Our pins only name tested versions, and
+        # most agree.
         names = [need for need in needs if not need.startswith("pycryptodome")]
         subprocess.run([*install, *names], check=True)
         (folder / "ready").touch()
@@ -207,7 +210,7 @@ def environment(suite: Suite) -> Path:
 
 
 def sources(suite: Suite, python: Path, engine: str) -> Path:
-    """Returns the working folder: the unpacked distribution, changed for fastevm."""
+    """Unpacks the distribution and changes it for fastevm. Returns the working folder."""
     if suite.repository is not None:
         return changed(suite, cloned(*suite.repository, engine), engine)
     if suite.project is not None:
@@ -233,7 +236,7 @@ def sources(suite: Suite, python: Path, engine: str) -> Path:
 
 
 def changed(suite: Suite, folder: Path, engine: str) -> Path:
-    """Changes the suite's file for fastevm, unless that is done already. Returns the folder."""
+    """Changes the suite's file for fastevm, unless it is already changed. Returns the folder."""
     if suite.change is not None and engine == OURS:
         file, before, after = suite.change
         text = (folder / file).read_text()
@@ -244,7 +247,7 @@ def changed(suite: Suite, folder: Path, engine: str) -> Path:
 
 
 def cloned(address: str, tag: str, engine: str) -> Path:
-    """Clones a repository at a tag, with a separate clone for each engine."""
+    """Clones a repository at a tag. Each engine has its own clone."""
     folder = FOLDER / f"{address.rpartition('/')[2]}-{tag}-{engine}"
     if not folder.exists():
         clone = ["git", "clone", "--quiet", "--depth=1", "--branch", tag, address, folder]
@@ -254,7 +257,7 @@ def cloned(address: str, tag: str, engine: str) -> Path:
 
 
 def run(name: str, engine: str) -> tuple[dict[str, int], float]:
-    """Runs one suite on one engine. Returns counts by outcome, and CPU seconds."""
+    """Runs a suite on an engine. Returns outcome -> number of tests, and CPU seconds."""
     suite = SUITES[name]
     python = environment(suite)
     folder = sources(suite, python, engine)
@@ -278,7 +281,7 @@ def run(name: str, engine: str) -> tuple[dict[str, int], float]:
 
 
 def install(names: list[str]) -> None:
-    """Installs environments and archives of suites."""
+    """Installs the environments and archives of suites."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in names:
         try:

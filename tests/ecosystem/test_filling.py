@@ -1,4 +1,4 @@
-"""Tests that execution-specs fills the same fixtures with fastevm as with its own code."""
+"""Tests that execution-specs fills the same fixtures with fastevm as with its own tool."""
 
 import os
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Runs web3.py's integration tests on its in-process providers.
+"""Runs web3.py's integration tests on fastevm's in-process providers.
 
-The file is copied next to web3.py's tests of go-ethereum over HTTP, and uses their fixtures. It has
-every case that the tester provider passes or skips, and the cases of asynchronous and persistent
-connections.
+The file is copied next to web3.py's tests of go-ethereum over HTTP, and uses their fixtures. It
+runs every case that the tester provider passes or skips, and the cases of asynchronous and
+persistent connections.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class TestWeb3(Web3ModuleTest):
 
 
 class TestEth(EthModuleTest):
-    # The test expects an exception of a Python signer, which no node raises.
+    # The test expects an exception of a signer written in Python, which no node raises.
     test_invalid_eth_sign_typed_data = None
 
 
@@ -81,7 +81,8 @@ class TestAsyncWeb3(AsyncWeb3ModuleTest):
 
 
 class TestAsyncEth(AsyncEthModuleTest):
-    # web3.py fails before it sends the request: `async_map_if_collection` takes pairs from values.
+    # web3.py itself fails before it sends the request: `async_map_if_collection` unpacks values as
+    # pairs.
     test_eth_sign_typed_data = test_invalid_eth_sign_typed_data = None
 
 

@@ -1,7 +1,6 @@
-"""Replaces the `conftest.py` that web3.py's distribution omits.
+"""Replaces the `conftest.py` that web3.py's distributions lack.
 
-web3.py's tests use these fixtures. They provide clients of the tester provider, and wait for blocks
-and transactions.
+Its fixtures provide clients of the tester provider, and wait for blocks and transactions.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ PAUSE = 0.1
 
 
 def tester(strict: bool = True) -> Web3:
-    """Returns a client of a separate chain. The chain's first account is the default sender."""
+    """Returns a client of a new chain, whose first account is the default sender."""
     found = Web3(EthereumTesterProvider())
     found.strict_bytes_type_checking = strict
     found.eth.default_account = found.eth.accounts[0]
@@ -109,5 +108,5 @@ def async_wait_for_transaction() -> Callable[..., Any]:
 
 @pytest.fixture(autouse=True)
 def warn_always() -> None:
-    """Shows each warning every time, because some tests expect a warning."""
+    """Makes Python show each warning every time, because some tests expect a warning."""
     warnings.simplefilter("always")

@@ -1,7 +1,8 @@
 """Helps the tests of the EIPs: finds the forks around an EIP, and runs code under them.
 
-Code is text for the assembler (``"1 2 ADD"``) or bytes. In a chain of ``chain_across``, the genesis
-and block 1 are under the fork before the EIP, and block 2 under the first fork with the EIP.
+Code is assembler text (``"1 2 ADD"``) or bytes. In a chain of ``chain_across``, the genesis and
+block 1 have the rules of the last fork without the EIP, and block 2 those of the first fork with
+it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,14 +85,14 @@ def before_and_after(number: int) -> tuple[str, str]:
 
 
 def code_of(source: str | bytes) -> bytes:
-    """Returns bytes unchanged; assembles text."""
+    """Assembles text. Returns bytes unchanged."""
     return assemble(source) if isinstance(source, str) else source
 
 
 def machine(
     fork: str, accounts: Mapping[bytes, Mapping[str, Any]] | None = None, **block: Any
 ) -> EVM:
-    """Returns an EVM with a rich SENDER and ``accounts``. ``code`` may be assembler text."""
+    """Returns an EVM with a rich SENDER and ``accounts``, whose ``code`` may be assembler text."""
     evm = EVM(fork, **block)
     evm.set_account(SENDER, balance=100 * ETHER)
     for address, fields in (accounts or {}).items():
@@ -110,7 +111,7 @@ def run(
     accounts: Mapping[bytes, Mapping[str, Any]] | None = None,
     **block: Any,
 ) -> ExecutionResult:
-    """Calls CONTRACT with this code from SENDER, as a message without a transaction."""
+    """Calls CONTRACT with this code from SENDER, as a message call without intrinsic gas."""
     contract = {"code": source, "storage": storage, "balance": balance}
     evm = machine(fork, {**(accounts or {}), CONTRACT: contract}, **block)
     return evm.call(CONTRACT, data, sender=SENDER, gas=gas)
@@ -138,7 +139,7 @@ def gas(fork: str, source: str, **world: Any) -> int:
 
 
 def cost(fork: str, setup: str, source: str, **world: Any) -> int:
-    """Returns the gas that ``source`` uses after ``setup``."""
+    """Returns the gas that ``source`` alone uses when it runs after ``setup``."""
     return gas(fork, f"{setup} {source}", **world) - gas(fork, setup, **world)
 
 
@@ -157,13 +158,13 @@ def sstores(fork: str, values: Sequence[int]) -> tuple[int, int]:
 
 
 def calling(mnemonic: str, address: bytes, *, value: int = 0, gas: int | str = "GAS") -> str:
-    """Returns code that calls an address without data, with any of the four call opcodes."""
+    """Returns assembler text that calls an address without data, with one of the call opcodes."""
     values = f"{value} " if mnemonic in ("CALL", "CALLCODE") else ""
     return f"0 0 0 0 {values}0x{address.hex()} {gas} {mnemonic}"
 
 
 def call_precompile(fork: str, number: int, data: bytes, gas: int = GAS_LIMIT) -> ExecutionResult:
-    """Calls the address ``number``. In some forks it is a precompile."""
+    """Calls the address ``number``, which may be a precompile in the fork."""
     return machine(fork).call(number.to_bytes(20, "big"), data, sender=SENDER, gas=gas)
 
 
@@ -220,7 +221,8 @@ def chain_across(
     if fork_named(after).by_time:
         start = "Time24"
     elif after == "Paris":
-        start = "Diff20001"  # more than the genesis has, less than block 1 brings
+        # The genesis has less total difficulty than this, block 1 has more.
+        start = "Diff20001"
     accounts = {
         address.hex(): {**fields, "code": "0x" + code_of(fields.get("code", b"")).hex()}
         for address, fields in (alloc or {}).items()
@@ -246,7 +248,7 @@ def child_header(fork: str, parent: Header, *, seconds: int = 12) -> Header:
 
 
 def header_with_blobs(excess: int, used: int, base_fee: int) -> Header:
-    """Returns a half-full header. ``excess`` and ``used`` are blob gas, counted in blobs."""
+    """Returns a header that is half full of gas. ``excess`` and ``used``: blob gas, in blobs."""
     return Header(
         number=100,
         gas_limit=GAS_LIMIT,
@@ -279,9 +281,9 @@ def rewards(chain: Chain, count: int) -> list[int]:
 
 
 def bomb(fork: str, number: int) -> int:
-    """Returns the part of block ``number``'s difficulty that the difficulty bomb adds.
+    """Returns how much the difficulty bomb adds to the difficulty of block ``number``.
 
-    The child is so long after its parent that the rest of the difficulty stays the same.
+    The block comes 12 s after its parent. At this pace only the bomb changes the difficulty.
     """
     parent = Header(number=number - 1, difficulty=1 << 50, gas_limit=GAS_LIMIT)
     header = child_header(fork, parent, seconds=12)

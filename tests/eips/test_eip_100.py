@@ -1,6 +1,7 @@
 """EIP-100: Difficulty adjustment to the mean block time including uncles.
 
-If the parent has uncles, the difficulty rises by one step more. A step is nine seconds.
+The difficulty falls by a step for every nine seconds of block time. If the parent has uncles, it is
+one step higher.
 """
 
 import pytest
@@ -16,7 +17,7 @@ NEPHEW = replace(PARENT, ommers_hash=b"\x01" * 32)
 
 
 def steps(fork, parent, seconds):
-    """Returns the change of difficulty from parent to child, in 2048ths of the parent's."""
+    """Returns by how many 2048ths of the parent's difficulty the child's difficulty differs."""
     header = child_header(fork, parent, seconds=seconds)
     assert header_refusal(fork, header, parent) is None
     return (header.difficulty - parent.difficulty) / 1_000

@@ -8,9 +8,9 @@ from eth_utils import keccak
 from .support import CONTRACT, INVALID_OPCODE, SENDER, before_and_after, cost, machine, run, top
 
 BEFORE, AFTER = before_and_after(1014)
-# Puts the init code 0x6001 (PUSH1 1), which leaves the contract without code, at memory 0.
+# Puts the init code 0x6001 (PUSH1 1), which deploys no code, at memory 0.
 STORE = "0x6001 240 2 EXP MUL 0 MSTORE "
-CREATE2 = STORE + "7 2 0 0 CREATE2"  # salt 7, two bytes at 0, no value
+CREATE2 = STORE + "7 2 0 0 CREATE2"  # salt 7, two bytes at memory 0, no value
 ADDRESS = keccak(b"\xff" + CONTRACT + (7).to_bytes(32, "big") + keccak(b"\x60\x01"))[12:]
 
 

@@ -14,7 +14,7 @@ BEFORE, AFTER = before_and_after(1283)
 @pytest.mark.parametrize(
     ("values", "gas", "refund"),
     [
-        # The EIP's table of test cases: values of a slot (the first is the original one), gas of
+        # The EIP's table of test cases: values of a slot (the first is the original value), gas of
         # the SSTOREs, refund.
         ((0, 0, 0), 400, 0),
         ((0, 0, 1), 20_200, 0),

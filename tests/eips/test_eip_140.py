@@ -19,7 +19,8 @@ def test_it_gives_output_and_keeps_the_rest_of_the_gas():
     assert not result.success
     assert result.error == "execution reverted"
     assert int.from_bytes(result.output, "big") == 42
-    assert result.gas_used == 20_000 + 6 * 3 + 3 + 3  # one SSTORE, pushes, one MSTORE, one word
+    # SSTORE, six pushes, MSTORE, and a word of memory
+    assert result.gas_used == 20_000 + 6 * 3 + 3 + 3
 
 
 def test_it_undoes_what_was_written():

@@ -42,11 +42,11 @@ def test_a_call_that_asks_for_too_much_gets_what_is_there_instead_of_failing():
 
 
 def test_a_call_keeps_one_64th_of_what_is_left():
-    """A callee that uses all its gas leaves 1/64 to its caller."""
+    """The callee uses all its gas, so the caller is left with 1/64 of what it had."""
     hungry = {OTHER: {"code": "INVALID"}}
     source = calling("CALL", OTHER, gas=10**9) + " POP GAS"
     left = top(AFTER, source, accounts=hungry, gas=6_400_000 + 7 * 3 + 700)
-    assert left == 6_400_000 // 64 - 2 - 2  # POP and GAS
+    assert left == 6_400_000 // 64 - 2 - 2  # minus the gas of POP and GAS
 
 
 def test_recursion_ends_for_lack_of_gas_long_before_the_depth_limit():

@@ -18,7 +18,7 @@ INITIAL = bytes.fromhex(
 
 
 def operands(rounds, message):
-    """Returns the last block of a message of at most 128 bytes."""
+    """Returns the precompile's input for the last block of a message of at most 128 bytes."""
     counter = len(message).to_bytes(16, "little")
     return rounds.to_bytes(4, "big") + INITIAL + message.ljust(128, b"\0") + counter + b"\1"
 

@@ -10,7 +10,10 @@ LIMIT = 24_576
 
 
 def deployed(fork, size):
-    """Returns the size of the new contract's code, or the error."""
+    """Creates a contract whose code has ``size`` bytes.
+
+    Returns the size of its code, or the error.
+    """
     evm = machine(fork)
     result = evm.deploy(assemble(f"{size} 0 RETURN"), sender=SENDER)
     return len(evm.code(result.created_address)) if result.success else result.error

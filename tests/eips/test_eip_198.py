@@ -18,10 +18,10 @@ def operands(base, exponent, modulus, size):
 @pytest.mark.parametrize(
     ("base", "exponent", "modulus", "size", "gas"),
     [
-        # The example of the EIP: Fermat's little theorem. 32 * 32 * 255 / 20
+        # The EIP's example, Fermat's little theorem. Gas: 32 * 32 * 255 / 20.
         (3, 2**256 - 2**32 - 978, 2**256 - 2**32 - 977, 32, 13_056),
         (3, 5, 100, 1, 0),
-        # (96 * 96 - 3072 + 96 * 96 / 4) ... for operands of more than 64 bytes; exponent 2**767
+        # The operands have more than 64 bytes, and the exponent is 2**767.
         (3, 2**767, 2**768 - 1, 96, (96 * 96 // 4 + 96 * 96 - 3072) * (255 + 8 * 64) // 20),
     ],
 )

@@ -36,7 +36,7 @@ def test_reading_past_the_end_fails():
 def test_they_cost_what_the_call_data_opcodes_cost():
     for name in ("RETURNDATA", "CALLDATA"):
         assert cost(AFTER, "", f"{name}SIZE") == 2
-    expand = "0 200 MSTORE"  # memory that is already expanded
+    expand = "0 200 MSTORE"  # expands the memory beforehand
     copied = {
         name: cost(AFTER, f"{expand} {CALL} 96 0 0", f"{name}COPY", **CALLEE)
         for name in ("RETURNDATA", "CALLDATA")

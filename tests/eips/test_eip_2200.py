@@ -15,7 +15,7 @@ BEFORE, AFTER = before_and_after(2200)
     ("values", "gas", "refund"),
     [
         # The EIP's table of test cases without its pushes: values of a slot (the first is the
-        # original one), gas of the SSTOREs, refund.
+        # original value), gas of the SSTOREs, refund.
         ((0, 0, 0), 1_600, 0),
         ((0, 0, 1), 20_800, 0),
         ((0, 1, 0), 20_800, 19_200),
@@ -41,7 +41,7 @@ def test_the_cases_of_the_eip(values, gas, refund):
 
 
 def test_a_stipend_is_not_enough_to_write_at_any_price():
-    """Even a write that changes nothing, which costs 800 gas, fails with 2,300 gas left."""
+    """An SSTORE that changes nothing costs only 800 gas, but also fails with 2,300 gas left."""
     source = "0 0 SSTORE"
     assert run(AFTER, source, gas=6 + 2_300).error == "out of gas"
     assert run(AFTER, source, gas=6 + 2_301).gas_used == 6 + 800

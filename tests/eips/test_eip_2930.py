@@ -13,7 +13,7 @@ LIST = [(OTHER, [1, 2])]
 
 
 def used(access_list, source):
-    """Returns the gas of a transaction with ``access_list`` to a contract with this code."""
+    """Returns the gas of a transaction with ``access_list`` to a contract that runs ``source``."""
     evm = machine(AFTER, {CONTRACT: {"code": source}})
     return evm.transact(CONTRACT, sender=SENDER, access_list=access_list).gas_used
 

@@ -12,7 +12,7 @@ DEPLOYED = {HISTORY_STORAGE: {"code": HISTORY_STORAGE_CODE}}
 
 
 def served(chain, fork, number):
-    """Returns the contract's answer in the block after the head, or None if the call reverts."""
+    """Asks the contract in the block after the head. Returns the hash, or None if it reverts."""
     head = chain.head
     evm = machine(fork, state=chain.layer_of(head.hash), number=head.number + 1)
     result = evm.call(HISTORY_STORAGE, number.to_bytes(32, "big"))

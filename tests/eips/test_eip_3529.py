@@ -31,7 +31,7 @@ def test_a_smaller_share_of_the_gas_used_is_given_back(fork, share, refund):
     ("values", "gas", "refund"),
     [
         # The EIP's table of test cases without its pushes: values of a slot (the first is the
-        # original one), gas of the SSTOREs, refund.
+        # original value), gas of the SSTOREs, refund.
         ((0, 0, 0), 200, 0),
         ((0, 0, 1), 20_100, 0),
         ((0, 1, 0), 20_100, 19_900),

@@ -37,7 +37,8 @@ def test_fields_of_the_proof_of_work_are_refused():
 
 
 def test_uncles_end():
-    chain = chain_across(3675, difficulty="0x0")  # block 2 is under proof of work too
+    # the total difficulty does not rise, so block 2 is still under proof of work
+    chain = chain_across(3675, difficulty="0x0")
     grow(chain, timestamp=1)
     uncle = build(chain, parent=chain.genesis, extra_data=b"uncle", timestamp=1)[0].header
     nephew = build(chain, ommers=[uncle], timestamp=2)[0]

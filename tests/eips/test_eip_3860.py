@@ -35,7 +35,8 @@ def test_an_opcode_with_longer_init_code_halts(source):
 def test_each_word_of_init_code_costs_2_gas(size, words):
     used = [machine(fork).deploy(bytes(size), sender=SENDER).gas_used for fork in (BEFORE, AFTER)]
     assert used[1] - used[0] == 2 * words
-    memory = f"0 {LIMIT} MSTORE"  # already expanded, so that only the opcode is compared
+    # expands the memory beforehand, so that only the opcode's gas is compared
+    memory = f"0 {LIMIT} MSTORE"
     for arguments, mnemonic in ((f"{size} 0 0", "CREATE"), (f"7 {size} 0 0", "CREATE2")):
         costs = [cost(fork, f"{memory} {arguments}", mnemonic) for fork in (BEFORE, AFTER)]
         assert costs[1] - costs[0] == 2 * words

@@ -21,7 +21,7 @@ DEPLOYED = {BEACON_ROOTS: {"code": BEACON_ROOTS_CODE}}
 
 
 def root_at(chain, fork, timestamp):
-    """Returns the contract's answer for a timestamp, or None if the call reverts."""
+    """Asks the contract for the root at a timestamp. Returns it, or None if the call reverts."""
     layer = chain.layer_of(chain.head.hash)
     result = machine(fork, state=layer).call(BEACON_ROOTS, timestamp.to_bytes(32, "big"))
     return result.output if result.success else None

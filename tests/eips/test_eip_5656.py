@@ -29,7 +29,7 @@ def test_memory_is_copied(to, start, size, read, expected):
 
 @pytest.mark.parametrize(("size", "words"), [(0, 0), (1, 1), (32, 1), (33, 2), (256, 8)])
 def test_it_costs_what_the_other_copies_cost(size, words):
-    arguments = f"0 1000 MSTORE {size} 0 0"  # over memory that is already expanded
+    arguments = f"0 1000 MSTORE {size} 0 0"  # expands the memory beforehand
     assert (
         cost(AFTER, arguments, "MCOPY") == cost(AFTER, arguments, "CALLDATACOPY") == 3 + 3 * words
     )

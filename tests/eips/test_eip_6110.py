@@ -12,7 +12,7 @@ from .support import build, chain_across, payment
 DEPOSIT_CONTRACT = bytes(20)  # its address on the chains of these tests
 PARTS = (b"\x01" * 48, b"\x02" * 32, b"\x03" * 8, b"\x04" * 96, b"\x05" * 8)
 EVENT = encode(["bytes"] * 5, PARTS)
-# Logs its call data under the topic of deposits.
+# Logs its calldata with the topic of deposit events.
 LOGGER = {
     DEPOSIT_CONTRACT: {
         "code": f"CALLDATASIZE 0 0 CALLDATACOPY 0x{DEPOSIT_TOPIC.hex()} CALLDATASIZE 0 LOG1"
@@ -21,7 +21,7 @@ LOGGER = {
 
 
 def requests(chain, nonce, deposits):
-    """Returns the requests of a new block with ``deposits`` deposits."""
+    """Makes ``deposits`` deposits in a new block. Returns the block's requests."""
     calls = [
         payment(nonce + index, to=DEPOSIT_CONTRACT, value=0, data=EVENT, gas_limit=100_000)
         for index in range(deposits)

@@ -7,7 +7,7 @@ from .support import CONTRACT, chain_across, grow, payment
 
 
 def receipts(chain, nonce):
-    """Returns the receipts of a new block with a payment and a transaction that fails."""
+    """Makes a block with a payment and a failing transaction. Returns its receipts."""
     failing = payment(nonce + 1, to=CONTRACT, gas_limit=50_000)
     block = grow(chain, transactions=[payment(nonce), failing])
     return chain.receipts_of(block.hash)

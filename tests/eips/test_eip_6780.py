@@ -10,7 +10,7 @@ DESTROY = f"0x{OTHER.hex()} SELFDESTRUCT"
 
 
 def destroyed(fork, beneficiary=OTHER):
-    """Lets an existing contract with 5 wei self-destruct. Returns the machine."""
+    """Makes an existing contract with 5 wei self-destruct. Returns the machine."""
     contract = {"code": f"0x{beneficiary.hex()} SELFDESTRUCT", "balance": 5, "storage": {1: 1}}
     evm = machine(fork, {CONTRACT: contract})
     assert evm.transact(CONTRACT, sender=SENDER).success

@@ -20,7 +20,7 @@ LIBRARY = {OTHER: {"code": "CALLER 0 SSTORE CALLVALUE 1 SSTORE"}}
 
 
 def written(fork, mnemonic):
-    """Returns the caller and value that the library sees, from the storage of CONTRACT."""
+    """Returns caller and value that the called code sees. It stores them in CONTRACT."""
     evm = machine(fork, {**LIBRARY, CONTRACT: {"code": calling(mnemonic, OTHER, gas=100_000)}})
     result = evm.transact(CONTRACT, sender=SENDER, value=5)
     assert result.success, result.error

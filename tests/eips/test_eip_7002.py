@@ -9,12 +9,12 @@ from .support import SENDER, build, chain_across, payment
 
 DEPLOYED = {WITHDRAWAL_REQUESTS: {"code": WITHDRAWAL_REQUESTS_CODE}}
 KEY_OF_VALIDATOR = b"\x07" * 48
-# As in the EIP: the source is the caller, and the amount in gwei is turned to little-endian.
+# Per the EIP: the caller's address, the key, and the amount in gwei as little-endian.
 REQUESTED = SENDER + KEY_OF_VALIDATOR + (32).to_bytes(8, "little")
 
 
 def requests(chain, nonce, withdrawals=1, fee=10):
-    """Returns the requests of a new block with ``withdrawals`` withdrawal requests."""
+    """Makes ``withdrawals`` withdrawal requests in a new block. Returns the block's requests."""
     data = KEY_OF_VALIDATOR + (32).to_bytes(8, "big")
     to = {"to": WITHDRAWAL_REQUESTS, "value": fee, "gas_limit": 300_000}
     calls = [payment(nonce + index, data=data, **to) for index in range(withdrawals)]

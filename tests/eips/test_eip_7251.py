@@ -13,7 +13,7 @@ REQUESTED = SENDER + SOURCE + TARGET
 
 
 def requests(chain, nonce, consolidations=1, fee=10):
-    """Returns the requests of a new block with ``consolidations`` consolidation requests."""
+    """Makes ``consolidations`` consolidation requests in a new block. Returns its requests."""
     to = {"to": CONSOLIDATION_REQUESTS, "value": fee, "gas_limit": 300_000}
     calls = [payment(nonce + index, data=SOURCE + TARGET, **to) for index in range(consolidations)]
     block, result = build(chain, transactions=calls)

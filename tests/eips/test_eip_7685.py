@@ -16,7 +16,7 @@ RETURNS_3_BYTES = {"code": "0xaabbcc 0 MSTORE 3 29 RETURN"}
 
 
 def two_blocks(alloc):
-    """Returns the last block before the fork and the first block of the fork, with results."""
+    """Returns the last block before the fork and the first with it, each with its result."""
     chain = chain_across(7685, alloc)
     before = build(chain)
     chain.add(before[0])

@@ -49,7 +49,7 @@ def test_the_fee_rises_by_less_than_it_falls():
     """
 
     def moved(fork, blobs):
-        """Returns the factor of the fee for ``blobs`` blobs above (or below) the target."""
+        """Returns the factor by which ``blobs`` blobs above or below the target change the fee."""
         excess, schedule = 1_000 * BLOB_GAS, schedule_for(fork)
         return blob_base_fee(excess + blobs * BLOB_GAS, schedule) / blob_base_fee(excess, schedule)
 

@@ -12,7 +12,7 @@ from .support import CONTRACT, KEY, OTHER, SENDER, before_and_after, machine, re
 BEFORE, AFTER = before_and_after(7702)
 AUTHORITY_KEY = b"\x77" * 32
 AUTHORITY = public_key_address(AUTHORITY_KEY)
-# Writes who called it.
+# Stores the address of its caller.
 CODE = {CONTRACT: {"code": "CALLER 0 SSTORE"}}
 
 

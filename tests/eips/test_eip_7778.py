@@ -10,7 +10,10 @@ CLEARING = {CONTRACT: {"code": "0 0 SSTORE", "storage": {"0x0": "0x1"}}}
 
 
 def used(blocks: int) -> tuple[int, int]:
-    """Returns the gas in header and receipt of a block that clears a slot, after other blocks."""
+    """Returns the gas used in the header and in the receipt of a transaction that clears a slot.
+
+    ``blocks``: number of blocks before.
+    """
     chain = chain_across(7778, CLEARING)
     for _ in range(blocks):
         grow(chain)

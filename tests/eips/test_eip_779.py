@@ -25,7 +25,7 @@ MARK = b"dao-hard-fork"
 
 
 def fork_block(chain):
-    """Returns the sealed child of the head. In this block the balances move."""
+    """Returns the sealed child of the head, which moves the balances."""
     head = chain.head
     draft = replace(child_header(AFTER, head.header), extra_data=MARK)
     builder = BlockBuilder(

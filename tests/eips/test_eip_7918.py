@@ -10,9 +10,9 @@ BEFORE, AFTER = before_and_after(7918)
 
 
 def excess(fork, base_fee, used):
-    """Returns the excess blobs that the header of a child must contain.
+    """Returns the excess blobs that a child header must have.
 
-    The parent has 100 excess blobs, with which blob gas costs 13 wei.
+    The parent has 100 excess blobs, at which blob gas costs 13 wei.
     """
     parent = header_with_blobs(100, used, base_fee)
     return child_header(fork, parent).excess_blob_gas / BLOB_GAS

@@ -54,7 +54,7 @@ Accesses = dict[bytes, AccountAccess]
 
 
 def chain_with(alloc: Mapping[bytes, Mapping[str, Any]] | None = None) -> Chain:
-    """Returns a chain of the fork. The genesis has these accounts besides a rich SENDER."""
+    """Returns a chain of the fork whose genesis has a rich SENDER and ``alloc``."""
     return new_chain(
         AFTER,
         alloc={
@@ -69,7 +69,7 @@ def recorded(
     transactions: Sequence[Transaction] = (),
     **block: Any,
 ) -> Accesses:
-    """Returns the access list, by account, of a block with these transactions."""
+    """Builds a block with these transactions. Returns address -> entry of its access list."""
     chain = chain_with(alloc)
     made = build(chain, transactions=transactions, coinbase=MINER, **block)[0]
     chain.add(made.with_access_list(None))
@@ -79,13 +79,13 @@ def recorded(
 
 
 def running(source: str, *, gas: int = GAS, alloc: Any = None, **contract: Any) -> Accesses:
-    """Returns the access list of a block whose only transaction calls CONTRACT with this code."""
+    """Returns the access list of a block whose only transaction calls CONTRACT with ``source``."""
     accounts = {CONTRACT: {"code": source, **contract}, **(alloc or {})}
     return recorded(accounts, [payment(0, value=0, to=CONTRACT, gas_limit=gas)])
 
 
 def slots(changes: Mapping[int, Mapping[int, int]]) -> tuple[SlotChanges, ...]:
-    """Returns slot -> index -> value in the form of a list."""
+    """Returns slot -> index -> value in the format of an access list."""
     return tuple(
         SlotChanges(key, tuple(NumberChange(at, value) for at, value in values.items()))
         for key, values in changes.items()
@@ -124,7 +124,7 @@ def test_a_list_before_the_fork_is_refused() -> None:
 
 
 def corrupted(block: Block, change: AccountAccess) -> Block:
-    """Returns the block with one changed access list entry, and the new hash in its header."""
+    """Returns the block with a change to one access list entry, and the header's hash to match."""
     assert block.access_list is not None
     found = {item.address: item for item in decode_access_list(block.access_list)}
     found[change.address] = change
@@ -157,7 +157,8 @@ def test_a_wrong_list_is_refused_for_its_account_and_slot(
 
 def test_the_gas_limit_bounds_the_items() -> None:
     chain = chain_with()
-    contracts = len(recorded())  # the system contracts, which read no slot here
+    # Without transactions, only the system contracts are listed, without slots.
+    contracts = len(recorded())
     assert build(chain, gas_limit=2_000 * contracts)[0].access_list is not None
     with pytest.raises(InvalidBlock, match=f"at most {contracts - 1} items, found {contracts}"):
         build(chain, gas_limit=2_000 * contracts - 1)
@@ -171,7 +172,7 @@ def test_a_given_list_is_measured_before_the_block_runs() -> None:
         chain.add(block.with_access_list(encoded))
 
 
-# --- what puts an account into the list -----------------------------------------------------------
+# --- what adds an account to the access list ------------------------------------------------------
 
 
 def test_sender_recipient_and_coinbase_are_in_the_list_with_their_balances_and_the_nonce() -> None:
@@ -285,7 +286,10 @@ def test_a_create_without_balance_does_not_reach_its_destination() -> None:
 
 
 def delegating(*tuples: tuple[bytes, int, int]) -> Transaction:
-    """Returns a transaction with authorizations by AUTHORITY. ``tuples``: address, nonce, chain."""
+    """Returns a transaction whose authorizations AUTHORITY signed.
+
+    ``tuples``: address, nonce, chain.
+    """
     return Transaction.build(
         type=4,
         chain_id=1,
@@ -383,7 +387,7 @@ def test_sstore_below_the_sentry_reads_nothing() -> None:
     assert found[THIRD] == AccountAccess(THIRD)
 
 
-# --- contracts that are destroyed, invalid transactions, system calls -----------------------------
+# --- destroyed contracts, invalid transactions, system calls --------------------------------------
 
 
 def test_a_contract_that_destroys_itself_where_it_was_made_has_reads_only() -> None:

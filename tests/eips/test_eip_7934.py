@@ -12,7 +12,7 @@ MEGABYTE = 2**20
 def block_of(chain, nonce, size):
     """Returns a child of the head with an encoding of exactly ``size`` bytes."""
     sizes = [MEGABYTE] * 7 + [size - 7 * MEGABYTE - 2_000]
-    for _ in range(2):  # the second time with the size corrected
+    for _ in range(2):  # The second pass corrects the size that the first pass measured.
         block = build(
             chain,
             transactions=[

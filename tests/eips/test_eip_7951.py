@@ -15,7 +15,7 @@ DIGEST = b"\x0d" * 32
 
 
 def signature():
-    """Returns digest, r, s and public key, concatenated."""
+    """Returns a valid input: digest, r, s and public key."""
     key = derive_private_key(7, SECP256R1())
     r, s = decode_dss_signature(key.sign(DIGEST, ECDSA(Prehashed(SHA256()))))
     public = key.public_key().public_numbers()

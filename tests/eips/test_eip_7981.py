@@ -15,7 +15,7 @@ BEFORE, AFTER = before_and_after(7981)
 
 
 def priced(fork: str, addresses: int, keys: int) -> tuple[int, int]:
-    """Returns the intrinsic gas and the floor of an access list.
+    """Returns intrinsic gas and calldata floor of an access list.
 
     All keys belong to the last address.
     """

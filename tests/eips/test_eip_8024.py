@@ -13,12 +13,12 @@ RETURN_TOP = assemble("0 MSTORE 32 0 RETURN")
 
 
 def stacked(count: int) -> bytes:
-    """Returns code that pushes the numbers from ``count`` to 1. Number n is at position n."""
+    """Returns code that leaves a stack on which item n, counted from the top, has the value n."""
     return b"".join(b"\x61" + n.to_bytes(2, "big") for n in range(count, 0, -1))
 
 
 def after(code: bytes, count: int, position: int = 1) -> int:
-    """Returns the item at a position after running code on a stack of ``count`` items."""
+    """Runs code on a stack of ``count`` items. Returns the item at ``position``, from the top."""
     dropped = b"\x50" * (position - 1)
     return word(run(AFTER, stacked(count) + code + dropped + RETURN_TOP))
 

@@ -44,7 +44,7 @@ def test_a_creation_that_fails_gives_the_account_back():
 
 
 def test_gas_that_comes_back_can_be_used_again():
-    # Each round needs the state gas of a slot, and there is gas for only one.
+    # Every round charges and refunds the state gas of a slot. The gas suffices for one charge.
     rounds = "1 0 SSTORE 0 0 SSTORE " * 20
     assert run(AFTER, rounds, gas=SLOT + 20_000 + 20 * 11_000).success
 

@@ -33,7 +33,7 @@ def test_a_block_holds_more_blobs():
 
 
 def test_the_target_rises():
-    """Blobs cost more than execution here, so execution does not bound the blob fee."""
+    """Blobs cost more than execution here, so EIP-7918 does not bound the blob fee."""
     for used, before, after in ((10, 100, 96), (14, 104, 100)):
         parent = header_with_blobs(100, used, base_fee=1)
         found = [child_header(fork, parent).excess_blob_gas / BLOB_GAS for fork in (BEFORE, AFTER)]

@@ -9,7 +9,7 @@ from fastevm import Transaction
 from .support import CONTRACT, SENDER, before_and_after, machine
 
 BEFORE, AFTER = before_and_after(8246)
-# Creates a contract with 7 wei whose init code is ADDRESS SELFDESTRUCT.
+# Creates a contract with 7 wei, whose init code is ADDRESS SELFDESTRUCT.
 CREATING = "0x30ff 0 MSTORE 2 30 7 CREATE 0 SSTORE"
 
 

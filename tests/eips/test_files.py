@@ -1,6 +1,6 @@
-"""Tests that every EIP of a fork has a file here.
+"""Tests that every EIP of a fork has a test file in this folder.
 
-The file begins with the EIP's number and title.
+The file's docstring must begin with the EIP's number and title.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Runs the example on a chain of Base. Buyers of a native token sign permits."""
+"""Runs the merchant example on a Base chain, where buyers of a native token sign permits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ async def demo() -> AsyncIterator[Demo]:
 
 
 class Page:
-    """Sends the requests of the shop's pages."""
+    """Sends the requests that the shop's page would send."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self.session, self.url = session, url
@@ -30,7 +30,7 @@ class Page:
             return answer.status, await answer.json()
 
     async def ordered(self, payer: str) -> str:
-        """Orders one bag and signs like the test wallet. Returns the order's id."""
+        """Orders one bag and signs as the test wallet does. Returns the order's id."""
         body = {"item": "guji", "quantity": 1, "payer": payer}
         status, placed = await self.post("/api/orders", **body)
         assert status == 200, placed

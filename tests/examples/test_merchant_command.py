@@ -1,4 +1,4 @@
-"""Tests that ``python -m examples.merchant`` starts all parts and stops them again."""
+"""Tests that ``python -m examples.merchant`` starts all its processes and stops them again."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from tests.max_wait import MAX_WAIT
 
 ROOT = Path(__file__).parents[2]
 COMMAND = "python -m examples.merchant"
-LINES = 5  # of the banner: shop, merchant, node, token, orders
+LINES = 5  # lines of the banner: shop, merchant, node, token, orders
 
 
 async def urls_of(process: asyncio.subprocess.Process) -> dict[str, str]:
@@ -61,7 +61,7 @@ async def test_it_serves_both_pages_and_leaves_nothing_behind() -> None:
 
 
 async def test_a_signal_to_the_whole_group_ends_it_quietly() -> None:
-    """Like after Ctrl-C in a terminal, the node ends first."""
+    """Ctrl-C in a terminal signals all processes, so the node may end before the others."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, *COMMAND.split()[1:], "--port", "0", cwd=ROOT, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Runs the programs of MERCHANT_FIRST_HOUR.md in order and checks their output."""
+"""Runs the programs in MERCHANT_FIRST_HOUR.md in order, and checks their output."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from tests.shared_data import ROOT
 PAGE = (ROOT / "examples/MERCHANT_FIRST_HOUR.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 NODE = "http://127.0.0.1:8545"
-LIMIT = 60  # seconds for one program
+LIMIT = 60  # time limit in seconds of one program
 
 
 COMMANDS = re.findall(r"^fastevm pay (list|doctor|show .*|refund .*|export .*)$", PAGE, re.M)
@@ -23,7 +23,7 @@ PATHS = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "FASTEVM_PAYMENTS_KEY
 
 
 def pay(command: str, folder: Path, node: str) -> str:
-    """Runs a command of the page and returns its output."""
+    """Runs a ``fastevm pay`` command of the page. Returns its output."""
     done = subprocess.run(
         [sys.executable, "-m", "fastevm", "pay", *shlex.split(command)], cwd=folder,
         capture_output=True, text=True, timeout=LIMIT,
@@ -34,7 +34,7 @@ def pay(command: str, folder: Path, node: str) -> str:
 
 
 def recipients_in(path: Path) -> set[str]:
-    """Returns the paid recipients of all shops of a store."""
+    """Returns the recipients of the payments of all shops in a store."""
     store = open_store(f"sqlite:///{path}", create=False)
     try:
         shops = [store.scoped(name) for name in store.shops()]
@@ -51,7 +51,8 @@ def test_every_program_and_command_runs(tmp_path: Path) -> None:
     node.start()
     try:
         printed = ""
-        for number, program in enumerate((*PROGRAMS, *PROGRAMS)):  # a tutorial may run twice
+        # Runs everything twice, as readers may.
+        for number, program in enumerate((*PROGRAMS, *PROGRAMS)):
             file = tmp_path / f"program_{number}.py"
             text = (
                 program.replace(NODE, node.url)

@@ -33,7 +33,7 @@ async def demo() -> AsyncIterator[Demo]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def unhurried() -> AsyncIterator[Demo]:
-    """Provides the example on a chain with a block time of five seconds."""
+    """Provides the example on a chain with blocks of 5 s, so that pre-confirmed states last."""
     running = Demo(Options(port=0, block_time=5_000, slice_interval=100))
     await running.start()
     yield running
@@ -53,7 +53,7 @@ async def browser(started: Browser) -> AsyncIterator[Browser]:
 
 
 class Buyer:
-    """Acts as a buyer on the shop's page, with an account of the test wallet."""
+    """A buyer on the shop's page, with an account of the test wallet."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -69,7 +69,7 @@ class Buyer:
         return cls(page)
 
     async def authorize(self) -> str:
-        """Orders one bag and signs. Returns the order's id."""
+        """Orders one bag and signs the payment. Returns the order's id."""
         before = await self.order_ids()
         await self.page.click("#authorize")
         await self.page.click("dialog .primary")
@@ -122,10 +122,10 @@ async def test_an_authorized_order_is_captured_and_paid_before_both_pages(
 async def test_a_capture_shows_as_pre_confirmed_before_its_block_is_closed(
     unhurried: Demo, browser: Browser
 ) -> None:
-    """Starts early in a block, so that the pre-confirmed state is visible for seconds."""
+    """Starts early in a block, so that the pre-confirmed state can be seen for seconds."""
     merchant = await browser.page(f"{unhurried.url}/merchant")
     buyer = await Buyer.arrive(browser, unhurried, "Ada")
-    order_id = await buyer.authorize()  # it stands first on the page
+    order_id = await buyer.authorize()  # The newest order is the first on the page.
     await buyer.page.value(
         "window.labels = []; new MutationObserver(() => window.labels.push("
         "document.querySelector('.chip').innerText))"
@@ -155,16 +155,17 @@ async def test_axe_finds_nothing(unhurried: Demo, browser: Browser) -> None:
                 )  # fmt: skip
                 features = [
                     {"name": "prefers-color-scheme", "value": theme},
-                    {"name": "prefers-reduced-motion", "value": "reduce"},  # no fading colours
+                    # disables fading colours
+                    {"name": "prefers-reduced-motion", "value": "reduce"},
                 ]
                 await page.ask("Emulation.setEmulatedMedia", features=features)
                 assert await page.violations() == [], (theme, size)
 
 
 async def test_the_button_is_visible_without_scrolling(unhurried: Demo, browser: Browser) -> None:
-    """Neither the bar below nor the header above covers the button."""
+    """Neither the header nor the bar at the bottom may cover the button."""
     buyer = await Buyer.arrive(browser, unhurried, "Ada")
-    for _ in range(2):  # without orders beside the form, and with some
+    for _ in range(2):  # first without orders beside the form, then with some
         hit = await buyer.page.value(
             "(() => { document.querySelector('main').scrollTop = 0;"
             " const b = document.querySelector('#authorize').getBoundingClientRect();"
@@ -324,7 +325,7 @@ async def test_a_declined_signature_leaves_an_order_that_can_be_signed_later_or_
 async def test_a_page_that_was_hidden_catches_up_when_it_is_seen_again(
     demo: Demo, browser: Browser
 ) -> None:
-    """Hidden pages close their connection, because a browser allows six connections per server."""
+    """A hidden page closes its connection, because a browser allows six connections per server."""
     hidden = await browser.page(f"{demo.url}/merchant")
     await hidden.until("document.querySelector('#pulse').dataset.state === 'live'")
     await browser.page(f"{demo.url}/", over=hidden)
@@ -347,7 +348,8 @@ async def test_the_indicator_counts_slices_and_says_when_they_stop(
     assert all(item.startswith(("Block ", "Waiting")) for item in seen)
     await says(page, "#pulse [data-part=text]", "slice")
     await says(page, "#pulse [data-part=age]", "ms ago")
-    await page.value("window.stop()")  # ends the stream; the page has to notice by itself
+    # ends the stream without an event, which the page has to notice
+    await page.value("window.stop()")
     demo.stream.send("slice", {"block": 1, "slice": 1})
     await page.ask("Network.enable")
     offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
@@ -392,7 +394,7 @@ async def test_the_shop_works_with_the_keyboard_alone(demo: Demo, browser: Brows
 async def test_another_injected_wallet_is_offered_and_asked_the_same_way(
     demo: Demo, browser: Browser
 ) -> None:
-    """The provider is injected before the page loads, as extensions do, and is on another chain."""
+    """The wallet is injected before the page loads, as by an extension, and uses another chain."""
     page = await browser.page("about:blank", ready=False)
     address = demo.people.buyers["Ada"].address
     await page.ask(

@@ -1,4 +1,4 @@
-"""Tests the example's event streams, and its checks of requests."""
+"""Tests the merchant example's event streams, and how it checks requests."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Tests that every state, reason and trigger of the example has a sentence."""
+"""Tests that the example has a sentence for every state, reason and trigger of an order."""
 
 from enum import Enum
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests the paid API: the command buys an answer, and the page buys, captures and voids."""
+"""Tests the paid API example: the command buys an answer; the page buys, captures and voids."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from tests.browser import Browser, Page
 from tests.max_wait import MAX_WAIT
 from tests.shared_data import ROOT
 
-LIMIT = 60  # seconds for one run
+LIMIT = 60  # time limit in seconds of one run
 
 
 def command(*options: str) -> list[str]:
@@ -32,7 +32,7 @@ def test_the_command_buys_an_answer(what: str) -> None:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """Provides the page's URL of a running example."""
+    """Runs the example. Provides the URL of its page."""
     program = subprocess.Popen(command(), cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert program.stdout is not None
@@ -57,7 +57,8 @@ async def test_the_page_buys_holds_captures_and_gives_back(url: str) -> None:
         await page.until("document.querySelector('#steps').innerText.includes('sunny')")
         await page.click('[data-buy="room"]')
         await page.until("document.querySelector('#holds li')")
-        for _ in range(round(MAX_WAIT / 0.25)):  # held once its block is closed
+        # The money is held when the block with the payment is sealed.
+        for _ in range(round(MAX_WAIT / 0.25)):
             if await page.value("!!document.querySelector('#holds [data-action=capture]')"):
                 break
             await asyncio.sleep(0.25)

@@ -1,4 +1,4 @@
-"""Makes a development chain with activity: a token, nested calls, a revert."""
+"""Makes a development chain with a token, nested calls and a revert, for the explorer to show."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,14 +32,14 @@ def raw(address: str) -> bytes:
 
 
 class Stage:
-    """Sends transactions from the node's accounts and mines them."""
+    """Sends transactions from the node's accounts, and mines them."""
 
     def __init__(self, url: str) -> None:
         self.client = JsonRpcClient(url, timeout=MAX_WAIT)
         self.accounts: list[str] = self.client.call("eth_accounts")
 
     def send(self, data: bytes, to: str | None = None, *, sender: int = 0, value: int = 0) -> str:
-        """Sends a transaction from an account of the node and returns its hash."""
+        """Sends a transaction from an account of the node. Returns its hash."""
         body = {"from": self.accounts[sender], "data": hex_bytes(data), "gas": GAS}
         body |= {"value": hex(value)} | ({} if to is None else {"to": to})
         tx_hash: str = self.client.call("eth_sendTransaction", body)
@@ -52,14 +52,17 @@ class Stage:
         return self.client.call("eth_getTransactionReceipt", tx_hash)
 
     def deployed(self, data: bytes) -> str:
-        """Deploys a contract and returns its address."""
+        """Deploys a contract. Returns its address."""
         tx_hash = self.send(data)
         self.mine()
         address: str = self.receipt(tx_hash)["contractAddress"]
         return address
 
     def play(self) -> Scene:
-        """Deploys the contracts, sends the transactions, and mines all of them."""
+        """Deploys the contracts, sends the transactions, and mines all.
+
+        Returns what the pages show.
+        """
         owner, buyer = raw(self.accounts[0]), raw(self.accounts[1])
         token = self.deployed(TOKEN.initcode("USD Coin", "USDC", 6, owner))
         multicall = self.deployed(MULTICALL.initcode())
@@ -77,7 +80,7 @@ class Stage:
         return Scene(self.accounts, token, multicall, wallet, transfer, nested, reverted)
 
     def calls_in_calls(self, token: bytes, multicall: bytes) -> bytes:
-        """Returns the calldata of a wallet's multicall to the token and itself."""
+        """Returns calldata for the wallet, whose multicall calls the token and itself."""
         pays = [
             (token, False, TOKEN.encode("transfer", raw(account), PAID))
             for account in self.accounts[2:5]

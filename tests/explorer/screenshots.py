@@ -15,8 +15,8 @@ from .scene import MULTICALL, TOKEN, WALLET, Scene, Stage
 
 WINDOW: Final = {"width": 1280, "height": 1100}
 PHONE: Final = {"width": 390, "height": 844}
-QUALITY: Final = 70  # of WebP, in percent
-WARM_UP: Final = 12.0  # seconds until the plot of slices is full
+QUALITY: Final = 70  # WebP quality in percent
+WARM_UP: Final = 12.0  # seconds of traffic until the plot of slices is full
 TRAFFIC: Final = 0.13  # seconds between transactions
 
 
@@ -35,7 +35,7 @@ async def traffic(stage: Stage, scene: Scene, stop: asyncio.Event) -> None:
 
 
 async def shoot(page: Page, path: Path, route: str, *, theme: str = "light") -> None:
-    """Saves a screenshot of a page of the explorer."""
+    """Opens a route of the explorer and saves a screenshot of it."""
     await page.value(
         f"(document.documentElement.dataset.theme = {theme!r}, location.hash = {route!r})"
     )
@@ -48,7 +48,7 @@ async def shoot(page: Page, path: Path, route: str, *, theme: str = "light") -> 
 
 
 def descriptions(scene: Scene) -> str:
-    """Returns names and ABIs of contracts in the format that the page stores."""
+    """Returns names and ABIs of the contracts, in the format that the explorer stores."""
     contracts = {
         scene.token: {"name": "USDC", "abi": json.dumps(TOKEN.abi)},
         scene.multicall: {"name": "Multicall", "abi": json.dumps(MULTICALL.abi)},
@@ -58,7 +58,7 @@ def descriptions(scene: Scene) -> str:
 
 
 async def pictures(folder: Path, url: str, scene: Scene) -> None:
-    """Takes all screenshots of a chain with activity."""
+    """Takes all screenshots of the node at ``url``."""
     async with Browser() as browser:
         wide = await browser.page(f"{url}/", **WINDOW)
         kept = json.dumps(descriptions(scene))
@@ -79,7 +79,7 @@ async def pictures(folder: Path, url: str, scene: Scene) -> None:
 
 
 async def main(folder: Path) -> None:
-    """Starts a node with traffic and takes the screenshots."""
+    """Starts a node with traffic, and takes the screenshots."""
     folder.mkdir(parents=True, exist_ok=True)
     with ServerThread(dev_node()) as server:
         stage = Stage(server.url())

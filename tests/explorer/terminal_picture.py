@@ -22,18 +22,19 @@ COLOURS: Final = {
     "1": "#ffffff", "2": "#8b949e", "31": "#ff7b72", "32": "#7ee787", "33": "#e3b341",
     "36": "#79c0ff",
 }  # fmt: skip
-CELL, LINE, MARGIN, BAR = 7.8, 19, 18, 30  # pixels
+# Width of a character, height of a line, margin, and height of the title bar, in pixels.
+CELL, LINE, MARGIN, BAR = 7.8, 19, 18, 30
 COLUMNS: Final = 118
 ESCAPE: Final = re.compile(r"\x1b\[(\d+)m(.*?)\x1b\[0m")
 TOKEN: Final = bytes.fromhex("5fbdb2315678afecb367f032d93f642f64180aa3")
-# Emits Transfer(from, to, value) if the value is below 100, else reverts with
+# The token emits Transfer(from, to, value) if the value is below 100. Otherwise it reverts with
 # ERC20InsufficientBalance(from, 100, value).
 SELECTOR: Final = keccak256(b"ERC20InsufficientBalance(address,uint256,uint256)")[:4]
 TRANSFER: Final = keccak256(b"Transfer(address,address,uint256)")
 
 
 def token_code() -> bytes:
-    """Returns the runtime code of the token. Its calldata: a selector, the receiver, the value."""
+    """Returns the code of the token. Its calldata: a selector, the receiver, and the value."""
     check = bytes.fromhex("606460243510")  # LT(value, 100)
     revert = (
         bytes.fromhex("63") + SELECTOR + bytes.fromhex("60e01b5f52")  # PUSH4, SHL 224, MSTORE 0
@@ -54,7 +55,7 @@ def call(signature: str, to: bytes, value: int) -> bytes:
 
 
 def recorded() -> str:
-    """Returns the output of the terminal, with escape sequences."""
+    """Runs the node. Returns its terminal output with escape sequences."""
     node = dev_node(accounts=2, mining=Mining.INSTANT, timestamp=1_700_000_000)
     node.development.amend({"0x" + TOKEN.hex(): {"code": token_code().hex()}})
     out = io.StringIO()
@@ -77,7 +78,7 @@ def recorded() -> str:
 
 
 def picture(text: str) -> str:
-    """Returns the SVG of a terminal with this text."""
+    """Draws a terminal with this text. Returns the SVG."""
     lines = ["\x1b[32m$\x1b[0m fastevm dev", *text.rstrip().splitlines()]
     width, height = COLUMNS * CELL + 2 * MARGIN, len(lines) * LINE + 2 * MARGIN + BAR
     parts = [
@@ -96,7 +97,7 @@ def picture(text: str) -> str:
 
 
 def spans(line: str) -> str:
-    """Returns a coloured line as SVG. Long lines are cut."""
+    """Returns a line with its colours as SVG. Long lines are cut off."""
     shown, at, room = [], 0, COLUMNS
     for found in [*ESCAPE.finditer(line), None]:
         until = len(line) if found is None else found.start()

@@ -1,4 +1,4 @@
-"""Tests how the explorer estimates the slice interval from slice arrivals and block times."""
+"""Tests how the explorer estimates the slice interval from arrivals of slices and block times."""
 
 import json
 import shutil
@@ -12,7 +12,8 @@ from tests.max_wait import MAX_WAIT
 
 ASSETS = Path(explorer.__file__).resolve().parent / "assets"
 ARRIVALS = 13
-JITTER = (0, 9, -7, 4, -3)  # milliseconds
+# Milliseconds by which slices arrive early or late.
+JITTER = (0, 9, -7, 4, -3)
 
 SHOW = """
 globalThis.document = { querySelector: () => ({ content: "" }) };
@@ -35,13 +36,13 @@ def test_the_interval_follows_the_arrival_of_slices(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text('{"type": "module"}')
     slow_block = 12_000 / 70
     cases = [
-        ([arrivals(200), None, 1_000 / 6], 200),  # block timestamps are ahead of the clock
-        ([arrivals(200), None, 2_000 / 9], 200),  # a slice came late
+        ([arrivals(200), None, 1_000 / 6], 200),  # block timestamps run ahead of the clock
+        ([arrivals(200), None, 2_000 / 9], 200),  # a slice arrived late
         ([arrivals(200), None, 0], 200),  # the block time is not known
         ([arrivals(slow_block), None, slow_block], slow_block),
-        ([arrivals(250), 200, 250], 250),  # the interval changed
-        ([arrivals(210), 200, 0], 200),  # slices come late on a loaded machine
-        ([arrivals(20, number=5), None, 20], None),  # too few slices
+        ([arrivals(250), 200, 250], 250),  # the interval was 200 ms before
+        ([arrivals(210), 200, 0], 200),  # slices arrive late because the machine is busy
+        ([arrivals(20, number=5), None, 20], None),  # too few slices for an estimate
     ]
     constants = f"const ASSETS = {json.dumps(tmp_path.as_uri())}, CASES = "
     ran = subprocess.run(

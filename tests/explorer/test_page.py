@@ -1,4 +1,4 @@
-"""Tests the explorer in a browser: page contents and user actions."""
+"""Tests the explorer in a browser: what its pages show, and what users can do."""
 
 import asyncio
 import json
@@ -41,14 +41,14 @@ HOST = "127.0.0.1"
 PHONE = {"width": 390, "height": 844}
 GOLD = "0x00000000000000000000000000000000c0ffee00"
 COUNTER = "0x00000000000000000000000000000000c0ffee01"
-# Adds 1 to slot 0 if there is no input, else returns it.
+# Increments slot 0 if there is calldata, otherwise returns slot 0.
 COUNTER_CODE = "0x36600c575f546001015f55005b5f545f5260205ff3"
 HOSTILE = "<img src=x onerror=document.title='taken'>"
 
 
 @dataclass
 class Shown:
-    """A node that mines on demand, with the scene's contracts and transactions."""
+    """A node that mines on demand, with the contracts and transactions of the scene."""
 
     url: str
     stage: Stage
@@ -91,7 +91,7 @@ async def visit(page: Page, route: str) -> None:
 
 
 async def says(page: Page, *texts: str, where: str = "main") -> None:
-    """Waits until a part of the page contains all texts."""
+    """Waits until a part of the page contains all texts. ``where``: selects the part."""
     found = f"(document.querySelector({json.dumps(where)})?.innerText ?? '')"
     for text in texts:
         await page.until(f"{found}.includes({json.dumps(text)})")
@@ -152,14 +152,14 @@ async def test_watched_values_change_with_the_slices(browser: Browser) -> None:
             await watch_value(page, COUNTER, "count(uint256) returns (uint256)", values)
             await says(page, "expected the arguments as a JSON list")
         await watch_value(page, COUNTER, "count(uint256) returns (uint256)", "[9007199254740993]")
-        await says(page, "does not fit")  # a JSON number would be rounded
+        await says(page, "does not fit")  # a number in JSON would be rounded
         await watch_value(page, COUNTER, "count(uint256) returns (uint256)", '["9007199254740993"]')
         await says(page, "count(9007199254740993)", "2 values, updated")
         assert page.complaints == []
 
 
 async def watch_value(page: Page, address: str, function: str, values: str = "") -> None:
-    """Fills in and submits the form of the Watch page."""
+    """Fills in and submits the form of the page Watch."""
     await fill(page, "#watch-address", address)
     await fill(page, "#watch-function", function)
     await fill(page, "#watch-values", values)
@@ -167,7 +167,7 @@ async def watch_value(page: Page, address: str, function: str, values: str = "")
 
 
 async def watch_every_function(page: Page, address: str) -> None:
-    """Watches a token balance and the token's functions without arguments."""
+    """Watches a balance of the token, and its functions without arguments."""
     await visit(page, f"/address/{address}")
     await fill(page, "#contract-abi", json.dumps(TOKEN.abi))
     await page.click(".abi .primary")
@@ -460,7 +460,7 @@ async def test_functions_of_a_pasted_abi_are_read_and_sent(browser: Browser, sho
     await says(page, "line 1: there is no type uint257")
     await fill(page, "#contract-abi", json.dumps({"abi": TOKEN.abi}))
     await page.click(".abi .primary")
-    await says(page, "USD Coin")  # from name(), which needs no arguments
+    await says(page, "USD Coin")  # the result of name(), which has no parameters
     form = "details.function:has(input[name=i1]):not(:has(input[name=i2]))"
     item = (
         f"[...document.querySelectorAll('{form}')].find((f) => f.innerText.startsWith('transfer('))"
@@ -479,7 +479,7 @@ async def test_functions_of_a_pasted_abi_are_read_and_sent(browser: Browser, sho
     )
     assert int(paid, 16) == 1_500_000
     await visit(page, "/")
-    await says(page, "Coin")  # the entered name
+    await says(page, "Coin")  # the name that the test has entered
     await visit(page, f"/address/{token}")
     await says(page, "Slots that the newest", "Last touched by", "USD Coin")
 
@@ -490,7 +490,7 @@ async def test_text_from_a_chain_is_text(browser: Browser, shown: Shown) -> None
         shown.stage.deployed, TOKEN.initcode(HOSTILE, HOSTILE, 6, owner)
     )
     page = await opened(browser, shown.url, f"/address/{token}")
-    await says(page, HOSTILE[:16])  # long symbols are cut
+    await says(page, HOSTILE[:16])  # long symbols are cut off
     assert await page.value("document.querySelectorAll('img').length") == 0
     assert "taken" not in await page.value("document.title")
 
@@ -554,7 +554,7 @@ async def test_the_page_watches_another_node(browser: Browser, shown: Shown) -> 
 
 
 async def without_sockets(node_url: str) -> web.AppRunner:
-    """Serves a node without fastevm's extensions: no WebSocket, slices, pool or traces."""
+    """Serves the node without fastevm's extensions: no WebSocket, slices, pool and traces."""
     refused = ("txpool_", "debug_", "eth_accounts")
 
     def filtered(request: Any, response: Any) -> Any:

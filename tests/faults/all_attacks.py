@@ -1,18 +1,22 @@
 """Runs all kinds of attack on a node at the same time: ``python -m tests.faults.all_attacks``.
 
-``--target node`` attacks a node with the default options, ``--target op`` a follower of an OP-stack
-chain whose feed lies. Greedy clients repeat endless calls. Senders fill each slice with one long
-precompile call. Other senders try to push honest transactions out of the pool. Connections send
-fragments, garbage and half messages. Every attacker has the address 127.0.0.1.
+``--target node`` attacks a node with the default options. ``--target op`` attacks a follower of an
+OP-stack chain whose feed also sends false slices. The attacks:
 
-Meanwhile a client at 127.0.0.2 sends short requests, and a client at 127.0.0.3 sends transfers and
-waits until they are visible in a slice. Both clients do the same on a second node that nobody
-attacks. A timer in a separate process measures how late the machine wakes it up. An aim that the
-quiet node or the timer misses too says nothing about the attacked node.
+- Greedy clients repeat calls that never end.
+- Senders fill each slice with one long precompile call.
+- Senders try to push honest transactions out of the pool.
+- Connections send fragments, garbage and incomplete messages.
 
-At the end every block is executed again from its bytes, and every transaction that the node
-accepted must be in a block, still wait in the pool, or have a reason. Otherwise the exit status is
-1. Missed aims are in the report.
+All attackers have the address 127.0.0.1. Meanwhile a client at 127.0.0.2 sends short requests, and
+a client at 127.0.0.3 sends transfers and waits until they are visible in a slice. Both clients do
+the same on a quiet node, which nobody attacks. A timer in a separate process measures how late the
+operating system wakes a process. If the quiet node or the timer also misses an aim, the machine was
+too busy, and the aim says nothing about the attacked node.
+
+At the end every block is executed again from its bytes. Every transaction that the node accepted
+must be in a block, still wait in the pool, or have a reason for its removal. Otherwise the exit
+status is 1. The report lists missed aims, which do not change the exit status.
 """
 
 from __future__ import annotations
@@ -66,31 +70,33 @@ DRAINERS: Final = range(13, 19)
 BLOB_SENDERS: Final = range(19, 23)
 HONEST: Final = range(24, 28)
 HONEST_EVERY: Final = 0.12  # seconds between two transfers
-ASK_EVERY: Final = 0.05  # seconds between two requests of a kind
+ASK_EVERY: Final = 0.05  # seconds between two requests of the same method
 TIMER_SECONDS: Final = 0.01
 RETRY_SECONDS: Final = 0.2
 SAMPLE_SECONDS: Final = 0.5
 START_SECONDS: Final = 3.0  # seconds until all attackers are running
 DRAIN_SECONDS: Final = 60.0
 ANSWER_SECONDS: Final = 60.0
-LIE_EVERY: Final = 20.0  # seconds between two false slices
-LIE_LASTS: Final = 6.0  # seconds until slices of another block are served
+LIE_EVERY: Final = 20.0  # seconds between two false slices of the feed
+LIE_LASTS: Final = 6.0  # seconds that a false slice can affect what the follower serves
 EARLY_EVERY: Final = 0.5
 HOSTILE_RATE: Final = 5.0  # attacks per second
 FLOOD_FRAMES: Final = 200_000
-FLOODS: Final = 4  # connections
-IDLE: Final = 300  # connections
+FLOODS: Final = 4  # connections that send fragments
+IDLE: Final = 300  # connections that send nothing
 KINDS: Final = ("calls", "long", "pool", "sockets")
 MEGABYTE: Final = 1 << 20
 GWEI: Final = 10**9
 
 BLAKE2F: Final = bytes(19) + b"\x09"
-ROUNDS: Final = 16_400_000  # about 0.2 s
+# BLAKE2F rounds that take about 0.2 s, as long as a slice.
+ROUNDS: Final = 16_400_000
 LONG_GAS: Final = 16_700_000
-POINT_AT_INFINITY: Final = b"\xc0" + bytes(47)  # commits to a blob of zeros, and proves it
+# For a blob of zeros this is both the KZG commitment and the proof.
+POINT_AT_INFINITY: Final = b"\xc0" + bytes(47)
 EMPTY_CALL: Final = {"to": "0x" + "00" * 19 + "ee"}
 
-# name, group and figure of the report; limit in milliseconds or MiB
+# Description, group and figure in the report, and limit in milliseconds or MiB.
 AIMS: Final = (
     ("eth_blockNumber of another client, p99", "eth_blockNumber", "p99", 20.0),
     ("eth_call of another client, p99", "eth_call", "p99", 100.0),
@@ -103,7 +109,10 @@ AIMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The settings of all processes of a run. ``until``: a time of the clock ``time.monotonic``."""
+    """The settings that all processes of a run share.
+
+    ``begin``, ``until``: ``time.monotonic`` times.
+    """
 
     port: int
     quiet_port: int
@@ -116,9 +125,9 @@ class Plan:
 
 
 def ask_for(port: int, body: bytes, until: float, latencies: list[float]) -> int:
-    """Sends a request at a steady rate. Returns how many requests had no result.
+    """Sends the same request at a steady rate. Returns how many requests had no result.
 
-    Latency counts from the time when the request was due.
+    Appends the latency of each, counted from the time when the request was due.
     """
     connection, request, failures = None, http(body), 0
     due = time.monotonic()
@@ -140,7 +149,10 @@ def ask_for(port: int, body: bytes, until: float, latencies: list[float]) -> int
 
 
 def read(plan: Plan) -> dict[str, Any]:
-    """Sends equal requests to both nodes. Returns latencies in seconds by node and method."""
+    """Sends the honest client's requests to both nodes.
+
+    Returns latencies in seconds by node and method, and how many requests to the target failed.
+    """
     bodies = {
         "eth_blockNumber": request_body("eth_blockNumber"),
         "eth_call": request_body("eth_call", [EMPTY_CALL, "latest"]),
@@ -168,7 +180,10 @@ def read(plan: Plan) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Transfers:
-    """The transfers of an honest client. All times are seconds of one clock."""
+    """The transfers of an honest client, with the times when they were sent and visible.
+
+    Times are seconds of ``time.monotonic``.
+    """
 
     sent: dict[str, float] = field(default_factory=dict)
     visible: dict[str, float] = field(default_factory=dict)
@@ -176,7 +191,7 @@ class Transfers:
 
 
 class Client:
-    """An HTTP client with a chosen address of the loopback network."""
+    """An HTTP client. Its session determines the source address."""
 
     def __init__(self, session: aiohttp.ClientSession, port: int) -> None:
         self.session, self.url = session, f"http://{HOST}:{port}"
@@ -195,7 +210,7 @@ class Client:
 
 
 def session_of(address: str) -> aiohttp.ClientSession:
-    """Returns a session that connects from ``address``."""
+    """Returns a session that connects from ``address``, because limits apply per address."""
     connector = aiohttp.TCPConnector(local_addr=(address, 0), limit=0)
     timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
     return aiohttp.ClientSession(connector=connector, timeout=timeout)
@@ -210,7 +225,7 @@ def signed(who: int, nonce: int, **fields: Any) -> Transaction:
 
 
 async def watch_slices(client: Client, transfers: Transfers) -> None:
-    """Records when a transfer is first seen in a slice."""
+    """Records when each transfer first appears in a slice."""
     subscribe = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe"}
     while True:
         with suppress(aiohttp.ClientError, OSError):
@@ -255,7 +270,10 @@ async def transfer(client: Client, plan: Plan) -> Transfers:
 
 
 def transfer_to_both(plan: Plan) -> tuple[Transfers, Transfers]:
-    """Returns the transfers to the target and to the quiet node."""
+    """Runs the honest client against both nodes.
+
+    Returns the transfers to the target and the quiet node.
+    """
 
     async def both() -> tuple[Transfers, Transfers]:
         async with session_of(SENDER_HOST) as session:
@@ -269,7 +287,10 @@ def transfer_to_both(plan: Plan) -> tuple[Transfers, Transfers]:
 
 
 def watch_timer(plan: Plan) -> list[float]:
-    """Returns how late a timer in another process was, in seconds, because of the machine."""
+    """Returns by how many seconds a timer fires late in a process that does nothing else.
+
+    Lateness there is due to the machine, not to the node.
+    """
 
     async def tick() -> list[float]:
         late: list[float] = []
@@ -288,7 +309,7 @@ def watch_timer(plan: Plan) -> list[float]:
 
 @dataclass(slots=True)
 class Offers:
-    """The attackers' transactions: accepted hashes, and rejections by text."""
+    """The attackers' transactions: hashes of accepted ones, and error texts of rejected ones."""
 
     accepted: list[str] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
@@ -318,7 +339,7 @@ async def next_nonce(client: Client, who: int) -> int:
 
 
 async def send_long(client: Client, who: int, offers: Offers) -> None:
-    """Sends long precompile calls with higher tips than honest transactions."""
+    """Repeatedly sends a long precompile call, with a higher tip than honest transactions."""
     for number in range(10**6):
         data = (ROUNDS - number).to_bytes(4, "big") + bytes(range(208)) + b"\x01"
         nonce = await next_nonce(client, who)
@@ -339,19 +360,19 @@ async def bid_low(client: Client, who: int, offers: Offers) -> None:
     for round_number in range(10**6):
         first = await next_nonce(client, who)
         for nonce in range(first, first + 64):
-            cap = 100 + round_number  # wei: below every base fee
+            cap = 100 + round_number  # wei per gas, below every base fee
             made = signed(who, nonce, max_fee_per_gas=cap, max_priority_fee_per_gas=cap)
             await offers.make(client, made.raw, made.hash)
-        for nonce in range(first + 2, first + 40):  # behind a gap
+        for nonce in range(first + 2, first + 40):  # nonces behind a gap
             made = signed(who, nonce, max_priority_fee_per_gas=(2 + round_number) * GWEI)
             await offers.make(client, made.raw, made.hash)
         await asyncio.sleep(RETRY_SECONDS)
 
 
 async def drain(client: Client, who: int, offers: Offers) -> None:
-    """Queues transactions behind a nonce gap.
+    """Queues transactions behind a nonce gap, then spends the balance in the missing transaction.
 
-    Then fills the gap with a call that takes the balance.
+    The queued transactions can then no longer be paid.
     """
     address = dev_accounts(ACCOUNTS)[who].address
     for _ in range(10**6):
@@ -369,7 +390,7 @@ async def drain(client: Client, who: int, offers: Offers) -> None:
 
 
 async def send_blobs(client: Client, who: int, offers: Offers) -> None:
-    """Offers blob transactions with a fee of 2 wei."""
+    """Offers blob transactions with a blob fee of 2 wei."""
     hashes = [b"\x01" + sha256(POINT_AT_INFINITY).digest()[1:]]
     sidecar = BlobSidecar(1, (bytes(131_072),), (POINT_AT_INFINITY,), (POINT_AT_INFINITY,) * 128)
     for number in range(10**6):
@@ -384,7 +405,7 @@ async def send_blobs(client: Client, who: int, offers: Offers) -> None:
 
 
 def send_hostile(plan: Plan) -> Offers:
-    """Attacks the slices and the pool. Returns the sent transactions."""
+    """Runs the attacks on slices and pool. Returns the transactions offered."""
     offers = Offers()
 
     async def run() -> None:
@@ -408,7 +429,7 @@ def send_hostile(plan: Plan) -> Offers:
 
 
 def send_frames(plan: Plan) -> dict[str, int]:
-    """Attacks the event loop and the memory. Returns how often each attack was tried."""
+    """Runs the attacks on event loop and memory. Returns how often each attack was tried."""
     if "sockets" not in plan.kinds:
         return {}
     thread = LoopThread()
@@ -435,9 +456,9 @@ async def _until(plan: Plan, tasks: Sequence[asyncio.Task[None]]) -> None:
 
 
 async def flood(port: int) -> None:
-    """Sends empty and one-byte fragments of one message, repeatedly.
+    """Opens WebSockets and sends one message in empty and one-byte fragments, repeatedly.
 
-    Every second time it does not wait for the answer to the handshake.
+    Every second time it sends them before the handshake is answered.
     """
     fragments = (frame(b"", opcode=0, is_last=False) + frame(b"x", opcode=0, is_last=False)) * 512
     for number in range(10**9):
@@ -475,8 +496,9 @@ async def idle(port: int) -> None:
 class LyingFeed:
     """Forwards a builder's feed, and adds what an attacker who controls the feed could send.
 
-    Always sends slices of blocks far ahead and megabytes of garbage. Every `LIE_EVERY` seconds it
-    sends a slice with a deposit of 2^62 gas. The follower must then drop that block.
+    It constantly adds slices of blocks far ahead, and megabytes of garbage. Every `LIE_EVERY`
+    seconds it adds a slice with a deposit of 2^62 gas, after which the follower must discard the
+    block.
     """
 
     def __init__(self, thread: LoopThread, url: str) -> None:
@@ -520,7 +542,7 @@ class LyingFeed:
 
 
 def _early(data: str) -> str:
-    """Returns a large slice of a block far ahead."""
+    """Returns a large slice that claims to belong to a block far ahead."""
     found = json.loads(data)
     found["index"] = 1
     found["metadata"]["block_number"] += 1 + int(time.monotonic()) % 5
@@ -543,7 +565,7 @@ def _false(data: str) -> str:
 
 
 class AllAttacks:
-    """The nodes of a run: the target, its builder if it is a follower, and a quiet node."""
+    """The nodes of a run: the target, the builder that it follows if any, and a quiet node."""
 
     def __init__(self, target: str) -> None:
         self.is_op = target == "op"
@@ -582,7 +604,9 @@ class AllAttacks:
             jobs: tuple[Callable[[Plan], Any], ...] = (
                 read, transfer_to_both, watch_timer, send_hostile, send_frames,
             )  # fmt: skip
-            list(processes.map(imported, jobs))  # importing takes seconds on a busy machine
+            # Starts all worker processes before the attacks, because imports take seconds on a busy
+            # machine.
+            list(processes.map(imported, jobs))
             begin = time.monotonic() + START_SECONDS
             plan = Plan(self.target.port, self.quiet.port, begin, begin + seconds, kinds)
             results = [processes.submit(job, plan) for job in jobs]
@@ -603,7 +627,7 @@ class AllAttacks:
         return found | use | self._verify(transfers[0], offers)
 
     def _watch(self, plan: Plan, results: Sequence[Future[Any]]) -> dict[str, Any]:
-        """Samples memory and the machine's load until the end of the attacks."""
+        """Samples the node's memory and the machine's load until the attacks end."""
         memory, loads = [], []
         time.sleep(max(0.0, plan.begin - time.monotonic()))
         used, ticks = cpu_seconds(self.target.pid), _machine_ticks()
@@ -636,7 +660,10 @@ class AllAttacks:
         before: dict[str, float],
         after: dict[str, float],
     ) -> dict[str, Any]:
-        """Returns the latencies of the target and of the quiet node in milliseconds."""
+        """Returns the figures of the report: latencies and lateness in milliseconds, and counts.
+
+        Latencies of the quiet node are in the member ``quiet``.
+        """
         lies = [] if self.feed is None else self.feed.lies
         quiet = self.quiet.metrics()
         late = ("p50", "p99", "max")
@@ -668,7 +695,7 @@ class AllAttacks:
         return self.builder.metrics()
 
     def _verify(self, transfers: Transfers, offers: Offers) -> dict[str, Any]:
-        """Executes all blocks again, and searches for every accepted transaction."""
+        """Executes all blocks again, and looks up the outcome of every accepted transaction."""
         lost = list(transfers.sent)
 
         def all_sealed() -> bool:
@@ -690,7 +717,8 @@ class AllAttacks:
             without[:] = [name for name in without if self._outcome(name) == "Unknown"]
             return not without
 
-        with suppress(TimeoutError):  # pre-confirmed transactions are sealed soon
+        # A pre-confirmed transaction has no outcome until its block is sealed, a few seconds later.
+        with suppress(TimeoutError):
             wait_for(all_found, LIE_LASTS, "a transaction has no outcome")
         return {
             "never_in_a_block": len(lost),
@@ -708,12 +736,15 @@ class AllAttacks:
         if self._is_sealed(tx_hash):
             return "sealed"
         status = self.builder.ask("base_transactionStatus", tx_hash)
-        if self._is_sealed(tx_hash):  # sealed in the meantime
+        if self._is_sealed(tx_hash):  # sealed between the two requests
             return "sealed"
         return str(status.get("reason", status["status"]))[:60]
 
     def _replay(self) -> list[str]:
-        """Executes every block of the target from its bytes, beginning with the genesis."""
+        """Executes every block of the target from its bytes, beginning with the genesis block.
+
+        Returns the errors.
+        """
         genesis = self.target.ask("eth_getBlockByNumber", "0x0", False)
         start = int(genesis["timestamp"], 16)
         op_fork = {"op_fork": DEFAULT_OP_FORK} if self.is_op else {}
@@ -733,7 +764,7 @@ class AllAttacks:
 
 
 def imported(job: object) -> None:
-    """Does nothing. A worker process that runs this job imports this module."""
+    """Does nothing. Running it makes a worker process import this module."""
 
 
 def shown_hash(data: bytes) -> str:
@@ -742,9 +773,10 @@ def shown_hash(data: bytes) -> str:
 
 
 def _waits(transfers: Transfers, lies: Sequence[float]) -> list[float]:
-    """Returns the seconds from sending to the slice, without times during a lie of the feed.
+    """Returns the seconds from sending a transfer to the slice that contains it.
 
-    A transfer that was never visible counts as `DRAIN_SECONDS`.
+    Omits transfers during a false slice of the feed. A transfer that was never visible counts as
+    `DRAIN_SECONDS`.
     """
     return [
         transfers.visible.get(name, sent + DRAIN_SECONDS) - sent
@@ -754,14 +786,14 @@ def _waits(transfers: Transfers, lies: Sequence[float]) -> list[float]:
 
 
 def _machine_ticks() -> tuple[int, int, int]:
-    """Returns the ticks of all cores so far: total, idle, and taken by other machines."""
+    """Returns processor ticks since boot: total, idle, and stolen by other virtual machines."""
     with Path("/proc/stat").open() as file:
         ticks = [int(word) for word in file.readline().split()[1:9]]
     return sum(ticks), ticks[3] + ticks[4], ticks[7]
 
 
 def failures(found: dict[str, Any]) -> list[str]:
-    """Returns the failures in a report as sentences. A missed aim is not a failure."""
+    """Returns the failures in a report, as sentences. A missed aim is not a failure."""
     wrong = [f"wrong: {text}" for text in found["wrong_blocks"]]
     if found["never_in_a_block"]:
         wrong.append(f"{found['never_in_a_block']} honest transfers are in no block")
@@ -773,12 +805,12 @@ def failures(found: dict[str, Any]) -> list[str]:
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """Returns the aims, and whether the figures meet them."""
+    """Returns each aim with the measured figure, and whether the figure meets the aim."""
     return [aim(name, "ms", limit, found[group][figure]) for name, group, figure, limit in AIMS]
 
 
 def main() -> int:
-    """Runs and prints JSON. Returns 1 if there was a failure."""
+    """Runs the attacks and prints the report as JSON. Returns 1 if there was a failure."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.all_attacks", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="of attacks (%(default)s)")
     parser.add_argument("--target", choices=("node", "op"), default="node")

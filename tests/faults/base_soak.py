@@ -1,14 +1,18 @@
-"""Kills and disconnects the sequencer and the followers of a chain of Base with 200 ms blocks.
+"""Kills and disconnects the sequencer and the followers of a Base chain with 200 ms blocks.
 
-A sequencer (Denim) builds blocks of token transfers with memos, mints, policies, new tokens and
-payments. Two nodes follow it, each over its own link: ``full`` executes every block on a whole
-state in a data directory, ``partial`` on fetched values (``--fork-url ... --follow``). Links are
-cut, fall silent, become slow or are closed on one side, and each node is killed and started again.
+A sequencer with Denim's rules builds blocks of token transfers with memos, mints, policies, new
+tokens and payments. Two nodes follow the sequencer, each over a separate link. ``full`` has the
+whole state in a data directory. ``partial`` fetches the state that it needs (``--fork-url ...
+--follow``). The links are cut, silent, slow or closed in one direction. Each node is killed and
+started again.
 
-The exit status is 0 if all of the following hold at the end, and 1 otherwise. No transaction that
-the sequencer accepted is missing on any node. All nodes have the same blocks and receipts. Every
-block that a node served is still canonical. No follower called itself ready while its ``pending``
-was too old. Memory has not grown.
+The exit status is 0 if all of the following hold at the end, and 1 otherwise:
+
+- No transaction that the sequencer accepted is missing on any node.
+- All nodes have the same blocks and receipts.
+- Every block that a node served is still canonical.
+- No follower reported itself ready while its ``pending`` was too old.
+- Memory has not grown.
 """
 
 import argparse
@@ -42,30 +46,34 @@ from tests.rpc.base.chain import BLOCKLIST, FACTORY, POLICIES, STABLECOIN, Base,
 
 CHAIN_ID: Final = 31_337
 ACCOUNTS: Final = 10
-OWNER, BLOCKED = 0, 6  # the owner of tokens and policies, and an account that is often blocked
+# Account numbers: the owner of tokens and policies, and an account that policies often block.
+OWNER, BLOCKED = 0, 6
 SENDERS: Final = {"sequencer": range(7), "full": range(7, 8), "partial": range(8, 9)}
 RECEIVER: Final = b"\xb0" * 20
-FUNDS: Final = 10**15  # units of the token, for each account
+FUNDS: Final = 10**15  # token units that each account begins with
 BASE_TIME: Final = "0x4200000000000000000000000000000000000030"
 
 SYNC_EVERY: Final = 8  # every 8th transaction waits for its receipt
 RETRY_SECONDS: Final = 0.2
 DRAIN_SECONDS: Final = 60.0
-RECOVER_SECONDS: Final = 60.0  # seconds after a fault until both followers must have the head again
+# seconds in which both followers must reach the head again after a fault
+RECOVER_SECONDS: Final = 60.0
 LOOK_SECONDS: Final = 0.1
 WATCH_SECONDS: Final = 0.5  # seconds between two checks of the age of ``pending``
 DELAY_SECONDS: Final = 0.4
 NEAR_BLOCKS: Final = 3  # a follower at most this many blocks behind the sequencer counts as synced
 SAMPLES: Final = 1_800  # memory samples in a long run
-KEPT_STATES: Final = 256  # this limit is reached after a minute, so that expected growth ends
-# share of the run with kills; afterwards all nodes run long enough to show leaks
+# Small enough to be reached within a minute, so that the expected growth of memory ends early.
+KEPT_STATES: Final = 256
+# Nodes are killed in this share of the run. Afterwards they run long enough to show leaks.
 KILLED_SHARE: Final = 0.6
-LONG_LIFE: Final = 0.35  # share of the run after which a life is judged separately
+# A process that runs for more than this share of the run is also judged alone for leaks.
+LONG_LIFE: Final = 0.35
 TOGETHER: Final = 100  # requests per batch
 
 LINK_FAULTS: Final = ("cut", "silent", "slow", "half_closed")
 KILLS: Final = ("kill_sequencer", "kill_full", "kill_partial")
-# log texts that report a fault
+# Texts in the log that report a fault of the node.
 SIGNS: Final = (" ERROR ", "Traceback", "fetched anew", "wrong values")
 NODES: Final = ("sequencer", "full", "partial")
 FOLLOWERS: Final = NODES[1:]
@@ -73,10 +81,11 @@ FOLLOWERS: Final = NODES[1:]
 
 @dataclass(slots=True)
 class Sent:
-    """The transactions that a thread submitted.
+    """The transactions that one thread submitted.
 
-    ``accepted``: hashes that a node returned. ``promised``: block hashes of receipts, by
-    transaction. ``unknown``: transactions submitted without an answer.
+    ``accepted``: hashes that a node returned. ``promised``: the block hash of the receipt, for
+    transactions that waited for one. ``unknown``: number of transactions submitted without an
+    answer.
     """
 
     accepted: list[str] = field(default_factory=list)
@@ -88,10 +97,10 @@ class Sent:
 
 @dataclass(slots=True)
 class Age:
-    """The age of a follower's ``pending`` relative to the sequencer's head, in seconds."""
+    """By how many seconds a follower's ``pending`` was behind the sequencer's head."""
 
     looks: int = 0
-    old_and_said_so: int = 0  # older than the limit while the node reported not ready
+    old_and_said_so: int = 0  # times when it was too old, but the node reported itself as not ready
     oldest: float = 0.0
     oldest_while_ready: float = 0.0
     wrong: list[str] = field(default_factory=list)
@@ -106,7 +115,7 @@ class Tokens:
 
 
 class Load:
-    """Sends transactions at a steady rate from a separate thread, to one node."""
+    """Sends transactions to one node at a steady rate, in a separate thread."""
 
     def __init__(self, soak: "Soak", name: str, rate: float) -> None:
         self.soak, self.name, self.rate = soak, name, rate
@@ -156,7 +165,7 @@ class Load:
         return max([nonce, *(int(item) + 1 for item in waiting["pending"])])
 
     def _operation(self, number: int) -> tuple[str, int, dict[str, Any]]:
-        """Returns the kind of a transaction, its sender, and its fields."""
+        """Returns the kind of the next transaction, its sender, and its fields."""
         tokens, senders = self.soak.tokens, SENDERS[self.name]
         who = senders[number % len(senders)]
         other = hex_bytes(self.accounts[(who + 1) % ACCOUNTS].address)
@@ -208,11 +217,11 @@ class Soak:
         self.uses: dict[str, list[memory_growth.Use]] = {name: [] for name in NODES}
         self.processor: Counter[str] = Counter()
         self.served: dict[int, str] = {}  # hashes of heads that the sequencer served, by number
-        self.started: dict[str, int] = {}  # the first block of each node
+        self.started: dict[str, int] = {}  # node -> the number of the first block that it has
         self.base = Base(sequencer.client(), "denim")
 
     def run(self) -> dict[str, Any]:
-        """Injects faults for a while, waits until all nodes are idle, and compares the nodes."""
+        """Injects faults for the configured time, waits for all blocks, and compares the nodes."""
         self.tokens = self._set_up()
         for name in FOLLOWERS:
             self.nodes[name].start()
@@ -243,7 +252,7 @@ class Soak:
             self.nodes[name].stop()
 
     def _set_up(self) -> Tokens:
-        """Creates and returns a token. All accounts hold it, and a policy may block senders."""
+        """Deploys a token that all accounts hold, with a policy that may block senders."""
         base = self.base
         dollar = base.token(STABLECOIN)
         for account in dev_accounts(ACCOUNTS):
@@ -257,7 +266,7 @@ class Soak:
     # --- faults -----------------------------------------------------------------------------------
 
     def _make_faults(self, until: float) -> None:
-        """Repeats each kind of fault until the time is over, at least once."""
+        """Injects each kind of fault in turn until the time is over, and each at least once."""
         links, kills = itertools.cycle(FOLLOWERS), itertools.cycle(KILLS)
         last_kill = time.monotonic() + KILLED_SHARE * self.options.seconds
         next_kill = time.monotonic() + self.options.kill_every
@@ -278,7 +287,7 @@ class Soak:
         self.stop.wait(self.options.pause)
 
     def _fault(self, kind: str, make: Callable[[], None]) -> None:
-        """Injects a fault, and waits until both followers have the head again."""
+        """Injects a fault, and waits until both followers have caught up."""
         self.tallies[kind] += 1
         try:
             make()
@@ -294,9 +303,9 @@ class Soak:
         print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
     def _disturb(self, kind: str, name: str) -> None:
-        """Disturbs the link of a follower. The follower must report that it lost the head.
+        """Disturbs the link of a follower, which must then report that it is not ready.
 
-        A slow link only delays blocks.
+        A slow link only delays blocks, so the follower stays ready.
         """
         link, node = self.links[name], self.nodes[name]
         makers: dict[str, Callable[[], None]] = {
@@ -326,7 +335,7 @@ class Soak:
         node.start()
 
     def _in_step(self, kind: str) -> None:
-        """Waits until both followers have the sequencer's head and are ready."""
+        """Waits until both followers are near the sequencer's head and ready."""
         for name in FOLLOWERS:
             text = f"the follower {name} did not come back"
             wait_for(partial(self._is_near, name), RECOVER_SECONDS, text)
@@ -340,7 +349,7 @@ class Soak:
     # --- watches ----------------------------------------------------------------------------------
 
     def _watch_age(self, name: str) -> None:
-        """Compares the timestamp of a follower's ``pending`` with the sequencer's head."""
+        """Repeatedly checks how far a follower's ``pending`` is behind the sequencer's head."""
         age, node = self.ages[name], self.nodes[name]
         limit = self.options.max_age / 1000 + self.options.slack
         call = {"to": BASE_TIME, "data": hex_bytes(call_data("timestampMs()"))}
@@ -363,7 +372,7 @@ class Soak:
             age.old_and_said_so += behind > limit and not is_ready
 
     def _watch_memory(self) -> None:
-        """Samples the memory of all nodes from time to time."""
+        """Samples the memory of all nodes at regular intervals."""
         pause = max(1.0, self.options.seconds / SAMPLES)
         with ExitStack() as stack:
             path = self.options.samples
@@ -388,7 +397,8 @@ class Soak:
         for name in FOLLOWERS:
             reached = partial(_has_reached, self.nodes[name], last)
             wait_for(reached, DRAIN_SECONDS, f"the follower {name} stays behind")
-        balances = self._different_balances()  # before the comparison, which takes minutes
+        # Computed first, while all states are available: the comparison below takes minutes.
+        balances = self._different_balances()
         growth = {
             name: memory_growth.report(uses, long_seconds=LONG_LIFE * self.options.seconds)
             for name, uses in self.uses.items()
@@ -433,7 +443,7 @@ class Soak:
         return missing
 
     def _compare(self, last: int, accepted: list[str]) -> dict[str, Any]:
-        """Compares block hashes, receipts of accepted transactions, and balances."""
+        """Compares block hashes, receipts of the accepted transactions, and balances."""
         hashes = {name: _hashes(node, last) for name, node in self.nodes.items()}
         mine = hashes["sequencer"]
         receipts = {name: _receipts(node, accepted) for name, node in self.nodes.items()}
@@ -460,9 +470,9 @@ class Soak:
         }
 
     def _different_balances(self) -> int:
-        """Counts token balances and supplies that differ between nodes, or do not add up.
+        """Returns how many token balances and supplies differ between nodes or do not add up.
 
-        The newest states are comparable, because no more transactions are sent.
+        Reads the newest states, which are comparable because no more transactions are sent.
         """
         data = [call_data("totalSupply()")]
         data += [call_data("balanceOf(address)", item.address) for item in dev_accounts(ACCOUNTS)]
@@ -521,7 +531,7 @@ def _hashes(node: NodeProcess, last: int) -> list[str]:
 
 
 def _receipts(node: NodeProcess, hashes: list[str]) -> dict[str, Any]:
-    """Returns receipts in canonical blocks, or None for transactions without a receipt."""
+    """Returns transaction hash -> receipt in a canonical block, or None if there is none."""
     found: dict[str, Any] = {}
     with node.client() as client:
         for start in range(0, len(hashes), TOGETHER):
@@ -548,7 +558,7 @@ def _age(age: Age) -> dict[str, Any]:
 
 
 def _counters(metrics: dict[str, float]) -> dict[str, float]:
-    """Returns the counters about following."""
+    """Returns the metrics about following that count events."""
     kinds = ("upstream_", "fork_", "local_pending_", "datadir_")
     return {
         name: value
@@ -587,7 +597,7 @@ def failures(found: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Runs the soak and prints JSON. Returns 1 if there was a failure."""
+    """Runs the soak and prints the report as JSON. Returns 1 if there was a failure."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.base_soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="of faults (%(default)s)")
     parser.add_argument("--rate", type=float, default=4.0, help="transactions per second (4)")

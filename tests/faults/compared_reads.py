@@ -1,4 +1,4 @@
-"""Sends the same requests to two nodes of a chain and compares the answers."""
+"""Sends the same requests to two nodes of the same chain and compares the answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any, Final
 from fastevm.bench.node.launch import NodeProcess
 from fastevm.rpc_client.messages import RpcRefusal, RpcUnreachable
 
-NEWEST: Final = 20  # blocks below the head whose states both nodes have
+# Requests read states at most this many blocks below the head, which both nodes still have.
+NEWEST: Final = 20
 TRANSFER: Final = {"from": "0x" + "00" * 19 + "aa", "to": "0x" + "b0" * 20}
 
 
@@ -21,7 +22,10 @@ def number_of(node: NodeProcess) -> int:
 
 
 def content_of(node: NodeProcess, number: int) -> dict[str, Any]:
-    """Returns a block with its receipts and logs. Raises RpcRefusal or RpcUnreachable."""
+    """Returns a block with its receipts and logs from a node.
+
+    Raises RpcRefusal or RpcUnreachable.
+    """
     span = {"fromBlock": hex(number), "toBlock": hex(number)}
     with node.client() as client:
         return {
@@ -33,9 +37,10 @@ def content_of(node: NodeProcess, number: int) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class ComparedReads:
-    """Sends requests at a steady rate from a separate thread. ``wrong``: answers that differ.
+    """Sends the same requests to two nodes at a steady rate, in a separate thread.
 
-    ``unanswered``: counts requests to a node that restarts or that keeps fewer states.
+    ``wrong``: descriptions of answers that differ. ``unanswered``: number of requests that a node
+    did not answer, because it was restarting or no longer had the state.
     """
 
     nodes: Sequence[NodeProcess]
@@ -47,7 +52,7 @@ class ComparedReads:
     _random: random.Random = field(default_factory=lambda: random.Random(1))
 
     def start(self) -> Thread:
-        """Starts the thread, which ends after ``stop``."""
+        """Starts the thread, which ends when ``stop`` is set."""
         thread = Thread(target=self._run, daemon=True)
         thread.start()
         return thread

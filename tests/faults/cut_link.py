@@ -1,4 +1,4 @@
-"""A TCP link between a node and its upstream, with faults on demand."""
+"""A TCP proxy between a node and its upstream that injects faults on demand."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final
 
 from fastevm.bench.node.launch import HOST, LoopThread
 
-PIECE: Final = 65_536  # bytes
+PIECE: Final = 65_536  # bytes forwarded at a time
 LOOK_SECONDS: Final = 0.05  # seconds between checks whether a silent link works again
 
 
 class CutLink:
-    """Forwards bytes between its ``port`` and the port ``target``, unless a fault is active.
+    """Forwards bytes between its own ``port`` and the port ``target``, unless a fault is active.
 
-    ``cut`` resets connections and rejects new ones. ``silence`` keeps connections open and forwards
-    nothing. ``delay`` delays every piece. ``half_close`` ends the answers and still forwards
-    requests.
+    ``cut`` resets all connections and rejects new ones. ``silence`` keeps connections open and
+    forwards nothing. ``delay`` delays every piece. ``half_close`` ends the stream of answers and
+    still forwards requests.
     """
 
     def __init__(self, thread: LoopThread, target: int) -> None:
@@ -25,7 +25,8 @@ class CutLink:
         self.is_cut = self.is_silent = self.is_half_closed = False
         self.delay_seconds = 0.0
         self._open: set[asyncio.StreamWriter] = set()
-        self._clients: set[asyncio.StreamWriter] = set()  # connections to the clients
+        # writers of the connections that clients opened
+        self._clients: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server = thread.run(self._listen())
         self.port = int(self._server.sockets[0].getsockname()[1])
 
@@ -43,9 +44,9 @@ class CutLink:
         self.delay_seconds = seconds
 
     def half_close(self) -> None:
-        """Closes the stream towards the node and drops answers until ``mend``.
+        """Closes the stream of answers to the node, and discards answers until ``mend``.
 
-        Data from the node is still forwarded.
+        Requests from the node are still forwarded.
         """
         self.is_half_closed = True
         self.thread.run(self._end_answers())

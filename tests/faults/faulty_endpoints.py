@@ -1,6 +1,6 @@
 """Endpoints with the limits and faults of public endpoints.
 
-They reject requests, fail, lag behind, or return wrong values.
+They reject requests, fail, return old heads, or return wrong values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ LIMITED: Final = -32005
 
 @dataclass
 class BatchLimit(Endpoint):
-    """Limits the calls per request. ``form``: one error, HTTP 413, or an error per call."""
+    """Rejects batches of more than ``most`` calls.
+
+    ``form``: "one" error for the batch, HTTP "status" 413, or an error for "each" call.
+    """
 
     most: int
     form: str = "one"  # "one", "status", "each"
@@ -46,10 +49,10 @@ class BatchLimit(Endpoint):
 
 @dataclass
 class NoBatches(Endpoint):
-    """Rejects every batch with one error or with an HTTP status."""
+    """Rejects every batch with one error or an HTTP error status."""
 
     status: int = 200
-    seen: int = 0  # number of batches
+    seen: int = 0  # number of batches received
 
     async def before(self, calls: list[Call], number: int) -> Reply | None:
         if len(calls) < 2:
@@ -61,7 +64,7 @@ class NoBatches(Endpoint):
 
 @dataclass
 class Refuses(Endpoint):
-    """Rejects some methods. ``whole_request``: such a method fails its whole batch."""
+    """Rejects some methods. ``whole_request``: a call of such a method fails its whole batch."""
 
     methods: Collection[str]
     code: int = NOT_FOUND
@@ -83,17 +86,18 @@ class Refuses(Endpoint):
 
 @dataclass
 class TooMany(Endpoint):
-    """Rejects requests ``first`` to ``first + count`` with a rate limit error.
+    """Rejects ``count`` requests, beginning with request number ``first``, with a rate limit error.
 
     ``retry_after``: seconds in the answer. ``form``: "status" is HTTP 429, "error" an error object
-    with status 200, "each" one error for each call of a batch.
+    with status 200, "each" an error for each call of a batch.
     """
 
     count: int = 3
     first: int = 0
     retry_after: float | None = None
     form: str = "status"
-    refused: list[float] = field(default_factory=list)  # monotonic seconds
+    # when requests were rejected, in monotonic seconds
+    refused: list[float] = field(default_factory=list)
 
     async def before(self, calls: list[Call], number: int) -> Reply | None:
         if not self.first <= number < self.first + self.count:
@@ -187,10 +191,11 @@ class Stalls(Endpoint):
 
 @dataclass
 class Lies(Endpoint):
-    """Returns a wrong value of a slot in every read.
+    """Returns a wrong value whenever a certain slot is read.
 
-    Rejects reader contracts, because their outputs cannot be assigned to slots. ``reported``:
-    number of wrong values.
+    Rejects eth_simulateV1, and eth_call with state overrides. Forks use them to run code that reads
+    many slots, and this class cannot find the slot in the output. ``reported``: number of wrong
+    values returned.
     """
 
     address: bytes
@@ -254,12 +259,12 @@ class Lies(Endpoint):
 
 @dataclass
 class AccountLies(Lies):
-    """Returns a wrong balance or code of an account in every read."""
+    """Returns a wrong balance or code whenever a certain account is read."""
 
     slot: int = -1
     value: int = 0
     balance: int | None = None
-    code: str | None = None  # hex
+    code: str | None = None  # code in hex
 
     def _changed(self, method: str, params: list[Any], result: Any) -> Any:
         here = str(params[0]).lower() == "0x" + self.address.hex() if params else False
@@ -293,11 +298,14 @@ class AccountLies(Lies):
 
 @dataclass
 class OldHead(Endpoint):
-    """Sends some requests to a lagging node: ``latest`` is ``head``, later blocks are unknown."""
+    """Answers every ``every``-th request like a node that lags behind.
+
+    There, ``latest`` is the block ``head``, and later blocks are unknown.
+    """
 
     head: int
     head_hash: str
-    newer: Collection[str]  # hashes of blocks that it does not know
+    newer: Collection[str]  # hashes of the blocks that the lagging node does not know
     every: int = 2
     _number: int = 0
 
@@ -307,7 +315,7 @@ class OldHead(Endpoint):
 
     @property
     def lags(self) -> bool:
-        """Returns whether the current request reaches the lagging node."""
+        """Whether the current request is answered by the lagging node."""
         return self._number % self.every == 0
 
     def _names_newer(self, params: Any) -> bool:
@@ -345,7 +353,7 @@ class OldHead(Endpoint):
 
 @dataclass
 class OtherChain(Endpoint):
-    """Reports the chain id of another chain."""
+    """Returns the chain id of a different chain."""
 
     chain_id: int = 999
 
@@ -359,7 +367,7 @@ class OtherChain(Endpoint):
 
 @dataclass
 class Answers(Endpoint):
-    """Changes answers. ``change`` gets the node's JSON and returns the new body."""
+    """Returns changed answers. ``change`` gets the node's JSON and returns the HTTP body."""
 
     change: Callable[[Any], bytes]
     count: int = WIDE
@@ -373,9 +381,9 @@ class Answers(Endpoint):
 
 @dataclass
 class Pruned(Endpoint):
-    """Has only the states in ``kept``, like a node that is no archive node."""
+    """Knows only the states of the blocks ``kept``, like a node that is no archive node."""
 
-    kept: Collection[str]  # "latest", numbers in hex, hashes
+    kept: Collection[str]  # "latest", hex numbers, hashes
 
     def refusal(self, call: Call) -> dict[str, Any] | None:
         method = str(call.get("method"))
@@ -390,12 +398,12 @@ class Pruned(Endpoint):
 
 
 def shuffled(answer: Any) -> bytes:
-    """Returns a batch in another order, which JSON-RPC allows."""
+    """Returns the answers of a batch in a different order, which JSON-RPC allows."""
     return json.dumps(answer[::-1] if isinstance(answer, list) else answer).encode()
 
 
 def with_wrong_ids(answer: Any) -> bytes:
-    """Returns a batch with ids that are not in the request."""
+    """Returns the answers of a batch with ids that no request has."""
     for at, each in enumerate(answer if isinstance(answer, list) else [answer]):
         each["id"] = 1_000_000 + at
     return json.dumps(answer).encode()
@@ -407,14 +415,14 @@ def with_one_missing(answer: Any) -> bytes:
 
 
 def with_one_twice(answer: Any) -> bytes:
-    """Returns a batch with the first answer also in the second position."""
+    """Returns a batch in which the first answer replaces the second."""
     if isinstance(answer, list) and len(answer) > 1:
         answer[1] = answer[0]
     return json.dumps(answer).encode()
 
 
 def not_json(answer: Any) -> bytes:
-    """Returns the HTML of a captive portal."""
+    """Returns an HTML page instead of JSON, like a captive portal."""
     return b"<!DOCTYPE html><html><body>Please log in</body></html>"
 
 
@@ -432,7 +440,7 @@ def nothing(answer: Any) -> bytes:
 
 
 def of_wrong_type(answer: Any) -> bytes:
-    """Returns a number in positions that require hex."""
+    """Returns numbers where JSON-RPC requires hex strings."""
     for each in answer if isinstance(answer, list) else [answer]:
         if "result" in each:
             each["result"] = 7
@@ -441,7 +449,7 @@ def of_wrong_type(answer: Any) -> bytes:
 
 @dataclass
 class NumbersOnly(Endpoint):
-    """Accepts blocks by number and tag, but not by hash (EIP-1898)."""
+    """Accepts block numbers and tags, but no block hashes as defined by EIP-1898."""
 
     def refusal(self, call: Call) -> dict[str, Any] | None:
         if any(isinstance(each, dict) and "blockHash" in each for each in call.get("params") or []):

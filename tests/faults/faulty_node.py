@@ -1,8 +1,8 @@
 """Runs a node that injects faults on demand. Takes the options of `fastevm node`.
 
-Each line of its standard input is a JSON object of fault switches. Each switch acts once: ``drop``,
-``duplicate``, ``reorder`` (messages of the feed), ``delay`` (seconds), ``restart_block`` and
-``seal_without_last`` (true).
+Each line of standard input is a JSON object: fault -> value. Each fault happens once. ``drop``,
+``duplicate``, ``reorder`` (true) and ``delay`` (seconds) concern the next message of the feed.
+``restart_block`` and ``seal_without_last`` (true) concern the block under construction.
 """
 
 import argparse
@@ -18,7 +18,7 @@ BLOCK_FAULTS = ("restart_block", "seal_without_last")
 
 
 def switch_faults(node: Any) -> None:
-    """Reads fault switches from standard input until it ends."""
+    """Sets the faults that standard input names, until standard input ends."""
     for line in sys.stdin:
         for name, value in json.loads(line).items():
             place = node.feed.faults if name in FEED_FAULTS else node.producer.faults

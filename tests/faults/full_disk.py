@@ -1,4 +1,4 @@
-"""Simulates a full disk: the kernel does not let a node's files grow."""
+"""Simulates a full disk: the operating system prevents a node's files from growing."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Final
 
 BALLAST_NAME: Final = "ballast"
-PIECE: Final = 1 << 20  # bytes
+PIECE: Final = 1 << 20  # bytes written at a time
 
 
 @contextmanager
 def full_disk(pid: int, directory: Path, *, is_own: bool) -> Iterator[None]:
-    """Prevents the files in ``directory`` of process ``pid`` from growing, while the context lasts.
+    """Prevents files in ``directory`` of process ``pid`` from growing, within a ``with`` block.
 
-    ``is_own``: the directory is on a separate small file system, and a file fills it (ENOSPC).
-    Otherwise a limit of the process stops each file at the size of the smallest journal (EFBIG).
-    Raises OSError if the process has ended.
+    If ``is_own`` is true, the directory is on a separate small file system, and a large file fills
+    it (ENOSPC). Otherwise a resource limit of the process stops each file at the size of the
+    smallest log (EFBIG). Raises OSError if the process has ended.
     """
     if is_own:
         with _ballast(directory):

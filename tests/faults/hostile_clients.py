@@ -1,7 +1,7 @@
-"""Attacks a node continuously: garbage, slow bytes, unread answers.
+"""Attacks a node continuously with garbage, slow senders, and clients that do not read answers.
 
-Each attack uses a separate connection and lasts until the node ends the connection or the attack is
-complete. A connection that the node keeps open beyond its time limits is counted as a failure.
+Each attack uses a separate connection and lasts until the node closes the connection or the attack
+is complete. A connection that the node keeps open beyond its time limits is counted as a failure.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from fastevm.rpc_client.messages import request_body
 MEGABYTE: Final = 1 << 20
 BODY_LIMIT: Final = 5 * MEGABYTE
 TRICKLE_SECONDS: Final = 2.0  # seconds between two bytes of a slow sender
-# A node gives a client 30 s to read an answer, after 30 s of grace, and checks every 5 s.
+# Seconds until an attack counts as not ended. The node closes earlier: it allows 30 s to read an
+# answer, after 30 s of grace, and checks every 5 s.
 END_SECONDS: Final = 120.0
-STARTED_LIMIT: Final = 64  # attacks at a time
-FLOOD: Final = 50  # connections opened together
-READERS_WAIT: Final = 8  # requests of a client that does not read the answers
-SMALL_BUFFER: Final = 4_096  # stream buffer in bytes of a client that does not read
+STARTED_LIMIT: Final = 64  # attacks that run at the same time
+FLOOD: Final = 50  # connections that one attack opens together
+READERS_WAIT: Final = 8  # requests that a client sends without reading the answers
+SMALL_BUFFER: Final = 4_096  # stream buffer in bytes of a client that reads no answers
 
 HEAD: Final = f"POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n".encode()
 UPGRADE: Final = (
@@ -43,7 +44,7 @@ Attack = Callable[[Reader, Writer], Awaitable[None]]
 
 
 def frame(payload: bytes, *, opcode: int = 1, is_last: bool = True) -> bytes:
-    """Returns a WebSocket frame of a client. The mask is zero."""
+    """Returns a WebSocket frame as a client sends it. The mask is zero."""
     head = bytes([opcode | (0x80 if is_last else 0)])
     if len(payload) < 126:
         head += bytes([0x80 | len(payload)])
@@ -55,7 +56,7 @@ def frame(payload: bytes, *, opcode: int = 1, is_last: bool = True) -> bytes:
 
 
 def garbage(rng: random.Random) -> bytes:
-    """Returns a body, at most as large as the limit, that is not a batch of requests."""
+    """Returns a body within the size limit that is not a valid batch of requests."""
     size = rng.choice((1_000, 100_000, BODY_LIMIT - 10))
     kind = rng.randrange(6)
     if kind == 0:
@@ -72,7 +73,7 @@ def garbage(rng: random.Random) -> bytes:
 
 
 def large_reads(rng: random.Random) -> bytes:
-    """Returns a request. Its answer has many megabytes."""
+    """Returns a request with an answer of many megabytes."""
     blocks = [request_body("eth_getBlockByNumber", [hex(rng.randrange(50)), True], 1)] * 900
     return batch_of(blocks)
 
@@ -96,7 +97,8 @@ def heavy(rng: random.Random) -> bytes:
 class HostileClients:
     """Attacks the nodes at ``ports`` in rotation at a steady rate, on a separate event loop.
 
-    ``tried``: number of attacks by kind. ``not_ended``: attacks that the node did not end.
+    ``tried``: number of attacks by kind. ``not_ended``: number of attacks after which the node kept
+    the connection open too long.
     """
 
     def __init__(
@@ -152,11 +154,11 @@ class HostileClients:
             await asyncio.sleep(1 / self.rate)
 
     async def _one(self, kind: str, port: int) -> None:
-        """Runs an attack until it ends, usually with a rejection or a reset."""
+        """Runs one attack until the node ends the connection, usually with an error or a reset."""
         try:
             reader, writer = await asyncio.open_connection(HOST, port, limit=SMALL_BUFFER)
         except OSError:
-            return  # the node restarts
+            return  # The node is restarting.
         self.tried[kind] += 1
         try:
             async with asyncio.timeout(END_SECONDS):
@@ -260,7 +262,7 @@ async def _end(reader: Reader) -> None:
 
 
 async def _trickle(reader: Reader, writer: Writer, piece: bytes) -> None:
-    """Sends a piece from time to time until the node closes the connection."""
+    """Sends a piece every `TRICKLE_SECONDS` until the node closes the connection."""
     ended = asyncio.create_task(_end(reader))
     try:
         while not ended.done():
@@ -273,7 +275,7 @@ async def _trickle(reader: Reader, writer: Writer, piece: bytes) -> None:
 
 
 async def _reset(writer: Writer, piece: bytes) -> None:
-    """Reads nothing and sends a piece from time to time, until the node resets the connection."""
+    """Reads nothing, and sends a piece at intervals until the node resets the connection."""
     while not writer.transport.is_closing():
         writer.write(piece)
         await asyncio.sleep(TRICKLE_SECONDS)

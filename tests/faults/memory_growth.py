@@ -1,9 +1,10 @@
-"""Judges whether a node that runs for hours grows: resident memory and open descriptors.
+"""Judges whether resident memory and open descriptors of a node grow over hours.
 
-A young process uses less memory than an old process. So the lives of a node that is killed from
-time to time are compared at equal ages. A long life is compared with itself after the warm-up.
-Hostile clients raise the memory for minutes, so the minimum over some minutes counts. The command
-``python -m tests.faults.memory_growth FILE`` judges the samples of an earlier soak again.
+A young process uses less memory than an old process. So if the node is killed at intervals, earlier
+and later processes are compared at equal ages. A process that runs long is compared with itself
+after the warm-up. Hostile clients raise the memory for minutes, so the minimum over some minutes
+counts. The command ``python -m tests.faults.memory_growth FILE`` judges the samples of an earlier
+soak again.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 MEGABYTE: Final = 1 << 20
-# A restarted node stores its blocks in other pieces of memory.
+# Less growth is noise: after a restart, the node's blocks occupy other pieces of memory.
 NOISE_BYTES: Final = 24 * MEGABYTE
-NOISE_SHARE: Final = 0.1  # share of the first measurement
-NOISE_DESCRIPTORS: Final = 32  # clients come and go
+NOISE_SHARE: Final = 0.1  # growth below this share of the first measurement is noise, too
+NOISE_DESCRIPTORS: Final = 32  # clients connect and disconnect
 PEAK_BYTES: Final = 2048 * MEGABYTE  # more than all budgets of a listener and the state together
-AGE_SECONDS: Final = 240.0  # ages that differ by less count as equal
-LEAST_AGES: Final = 4  # least number of ages at which both earlier and later lives were measured
-LONG_SECONDS: Final = 2_400.0  # a longer life is also judged separately
-# parts of a long life that are compared; before them is the warm-up
+AGE_SECONDS: Final = 240.0  # seconds; ages within the same interval of this length count as equal
+LEAST_AGES: Final = 4  # number of equal ages that a comparison needs
+LONG_SECONDS: Final = 2_400.0  # seconds; a process that lives longer is also judged alone
+# Shares of a long life that are compared with each other. The warm-up precedes the first.
 FIRST, LAST = (0.25, 0.45), (0.8, 1.0)
-LEAST_SAMPLES: Final = 300  # fewer samples of a run show nothing
-TICKS: Final = os.sysconf("SC_CLK_TCK")  # of the processor's clock, per second
+LEAST_SAMPLES: Final = 300  # with fewer samples, growth is not judged
+TICKS: Final = os.sysconf("SC_CLK_TCK")  # processor clock ticks per second
 
 
 class Use(NamedTuple):
     """The resources of a process at one time.
 
-    Resident bytes, the anonymous bytes among them, and open descriptors. ``process``: the process
-    id. ``age``: seconds since the start.
+    ``memory``: resident bytes. ``anonymous``: the anonymous bytes among them. ``descriptors``: open
+    descriptors. ``process``: the process id. ``age``: seconds since the process started.
     """
 
     process: int
@@ -61,10 +62,11 @@ def use_of(pid: int) -> Use:
 
 
 def report(samples: Sequence[Use], *, long_seconds: float = LONG_SECONDS) -> dict[str, Any]:
-    """Compares earlier and later lives. Returns the largest figures, and in ``wrong`` what grew.
+    """Compares the earlier with the later processes of a node.
 
-    ``samples``: the samples of one node, in order. A life of ``long_seconds`` is also judged
-    separately.
+    Returns the largest figures, and in ``wrong`` a sentence for everything that grew. ``samples``:
+    the samples of one node in order of time. A process that lived ``long_seconds`` is also judged
+    alone.
     """
     found: dict[str, Any] = {"samples": len(samples), "wrong": []}
     if not samples:
@@ -90,7 +92,7 @@ def report(samples: Sequence[Use], *, long_seconds: float = LONG_SECONDS) -> dic
 
 
 def _compare(wrong: list[str], where: str, first: Use, last: Use) -> dict[str, Any]:
-    """Returns both figures for the report. Adds what grew to ``wrong``."""
+    """Returns the figures of both measurements. Adds a sentence to ``wrong`` for what grew."""
     memory = [_mib(item.memory) for item in (first, last)]
     descriptors = [item.descriptors for item in (first, last)]
     if last.memory - first.memory > max(NOISE_BYTES, NOISE_SHARE * first.memory):
@@ -105,7 +107,10 @@ def _compare(wrong: list[str], where: str, first: Use, last: Use) -> dict[str, A
 
 
 def _at_equal_ages(earlier: Sequence[list[Use]], later: Sequence[list[Use]]) -> list[Use]:
-    """Returns medians over the ages that both lives have in common, or nothing if too few."""
+    """Returns the medians of earlier and of later lives, over the ages at which both were measured.
+
+    Returns nothing if there are fewer than `LEAST_AGES` such ages.
+    """
     by_age = [_by_age(lives) for lives in (earlier, later)]
     ages = by_age[0].keys() & by_age[1].keys()
     if len(ages) < LEAST_AGES:
@@ -114,7 +119,7 @@ def _at_equal_ages(earlier: Sequence[list[Use]], later: Sequence[list[Use]]) -> 
 
 
 def _by_age(lives: Iterable[list[Use]]) -> dict[int, Use]:
-    """Returns the median over the lives at each age. Every life has equal weight."""
+    """Returns the median of all lives at each age, in steps of `AGE_SECONDS`."""
     found: dict[int, list[Use]] = {}
     for life in lives:
         for age, part in itertools.groupby(life, key=lambda item: int(item.age // AGE_SECONDS)):
@@ -127,7 +132,7 @@ def _part(life: Sequence[Use], start: float, end: float) -> Sequence[Use]:
 
 
 def _kept(uses: Iterable[Use]) -> Use:
-    """Returns the minimum of a process's memory, and its usual number of descriptors."""
+    """Returns the samples' minimum of memory and median of descriptors."""
     found = list(uses)
     least = min(found, key=lambda item: item.memory)
     return _medians(found)._replace(memory=least.memory, anonymous=least.anonymous)

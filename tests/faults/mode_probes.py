@@ -1,6 +1,7 @@
-"""Defines short programs that use the library as users do. `test_modes` runs them in several modes.
+"""Short programs that use the library as users do. `test_modes` runs them in several modes.
 
-Each probe returns a short text. The text must be equal in every mode.
+Each probe returns a short text, which must be the same in every mode: on the main thread, in other
+threads, in tasks and in other processes.
 """
 
 import asyncio
@@ -19,13 +20,13 @@ from fastevm import EVM, Contract, Hooks, Layer, simulate_async, simulate_many
 
 A, B, LOOPS = b"\xa1" * 20, b"\xb0" * 20, b"\x01" * 20
 STATE = Layer.of({LOOPS: {"code": bytes.fromhex("5b5f56")}, A: {"balance": 10**20}})
-MUCH_GAS = 2**50  # takes longer than any test
+MUCH_GAS = 2**50  # gas for a loop that takes longer than any test
 GREAT = {"gas_cap": MUCH_GAS, "gas_limit": MUCH_GAS}
 LIMIT = 120.0  # seconds
 
 
 def text_of(run: Callable[[], Any]) -> str:
-    """Returns the text of the error that ``run`` raises."""
+    """Returns a text that names the exception that ``run`` raises."""
     try:
         return f"no error: {run()!r}"
     except Exception as error:
@@ -43,7 +44,8 @@ def leaves_a_batch() -> str:
     batch = simulate_many(STATE, [[{"to": B}]] * 64, threads=2, chunk_size=1)
     next(batch)
     left = weakref.ref(batch)
-    del batch  # frees the batch without the garbage collector, which may run in any thread
+    # Reference counting frees the batch here. The garbage collector may run in any thread.
+    del batch
     return f"{found} {left()}"
 
 
@@ -71,7 +73,7 @@ def stops_when_cancelled() -> str:
 
 
 def cancels_tasks() -> str:
-    """Uses a loop in a separate thread, because the probe itself may run on a loop."""
+    """Runs an event loop in a separate thread, because the probe itself may run on a loop."""
     endless: list[dict[str, Any]] = [{"to": LOOPS, "gas": MUCH_GAS}]
     options: Any = {**GREAT, "timeout": 1e6}
 
@@ -95,7 +97,7 @@ def cancels_tasks() -> str:
                 await task
             except asyncio.CancelledError:
                 found.append(run.__name__)
-        # The threads end as soon as no run uses them.
+        # Waits for the executor's threads, which end only if no run uses them any more.
         await asyncio.wait_for(loop.shutdown_default_executor(), LIMIT)
         return " ".join(found)
 
@@ -105,7 +107,7 @@ def cancels_tasks() -> str:
 
 def traces_deep_calls() -> str:
     evm = EVM(gas_limit=10**13, unchecked=["gas_cap", "balance"])
-    evm.set_code(B, "0x5f546001015f555f5f5f5f5f305af150")  # counts in slot 0, then calls itself
+    evm.set_code(B, "0x5f546001015f555f5f5f5f5f305af150")  # increments slot 0, then calls itself
     trace: Any = evm.transact(B, gas=10**12, trace="calls").trace
     depth = 0
     while trace.get("calls"):
@@ -145,9 +147,10 @@ def sends_typed_transactions() -> str:
 
 
 def sends_lists_without_fee_caps() -> str:
-    """The list determines the transaction type, whatever fees there are."""
+    """An authorization list or blob hashes determine the transaction's type, not the fees."""
     evm = EVM(chain_id=10, base_fee=0, state=STATE)
-    listed: Any = [(10, B, 0, 0, 1, 1)]  # invalid signatures do not make the transaction invalid
+    # Invalid authorizations do not make a transaction invalid.
+    listed: Any = [(10, B, 0, 0, 1, 1)]
     short = evm.transact(B, sender=A).gas_used
     more = evm.transact(B, sender=A, gas=100_000, authorization_list=listed).gas_used - short
     blobs = evm.transact(B, sender=A, blob_versioned_hashes=[b"\x01" + bytes(31)],
@@ -273,7 +276,7 @@ ABI: list[dict[str, Any]] = [
     {"type": "event", "name": "Placed", "inputs": [
         {"name": "owner", "type": "address", "indexed": True}, {**COUNT, "indexed": False}]},
 ]  # fmt: skip
-ECHO = "0x60043603600460003760043603" + "6000f3"  # returns its call data from the fifth byte on
+ECHO = "0x60043603600460003760043603" + "6000f3"  # returns its calldata without the selector
 WORD = (7).to_bytes(32, "big")
 
 
@@ -303,7 +306,7 @@ def names_arguments_and_values() -> str:
 
 def pickles_reverts_with_structs() -> str:
     data = fastevm.keccak256(b"Refused((int24,uint160))")[:4] + b"\xff" * 32 + WORD
-    # Copies what follows 10 bytes of code to memory, and reverts with it.
+    # 10 bytes of code copy `data`, which follows them, to memory and revert with it.
     failing = with_code(f"0x60{len(data):02x}600a5f3960{len(data):02x}5ffd" + data.hex())
     try:
         failing.total()
@@ -385,7 +388,7 @@ OUT_OF_TIME = "execution aborted (timeout = 0.05s)"
 
 
 class Probe(NamedTuple):
-    """A program, its expected text, and a package that it needs."""
+    """A program, the text that it must return, and the package that it needs, if any."""
 
     run: Callable[[], str]
     expected: str

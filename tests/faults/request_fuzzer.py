@@ -1,10 +1,11 @@
 """Sends generated requests to two nodes: ``python -m tests.faults.request_fuzzer --messages N``.
 
-The requests come from the registry: every method that needs no development controls, with every
-member, pair and triple of members of each parameter object, then random ones. One node is restarted
-every `FRESH` messages. The other node has blocks, logs, filters and pending slices. Each answer
-must be a JSON-RPC answer to its request, and no handler may crash. ``--seed`` repeats a run. The
-file ``--last`` has the request that ended a process.
+The requests come from the registry of methods, without development controls. First every member,
+pair and triple of members of each object parameter is tried, mixed with random requests. One of the
+nodes is replaced by a new node every `FRESH` messages. The other node has blocks, logs, filters and
+pending slices. Each answer must be a JSON-RPC answer to its request, and no handler may crash.
+
+``--seed`` repeats a run. If a request ends the process, the file ``--last`` contains the request.
 """
 
 from __future__ import annotations
@@ -39,15 +40,16 @@ from fastevm.rpc.transport.access import PUBLIC_NAMESPACES
 from fastevm.rpc.transport.server import Server
 from tests.faults.request_values import KNOWN, combinations_of, hostile, members_of, parameters
 
-FRESH: Final = 2_000  # messages until a fresh node starts
+FRESH: Final = 2_000  # messages until a new node replaces one of the nodes
 BESIDE: Final = 8  # requests in progress at a time
-LAST_SIZE: Final = 1 << 16  # bytes of the file with the last requests
-REPORT_EVERY: Final = 10_000  # messages
+LAST_SIZE: Final = 1 << 16  # bytes of the file that contains the last requests
+REPORT_EVERY: Final = 10_000  # messages between two lines of the report
 SHOWN: Final = 600  # characters of a request in a report
 BLOCKS: Final = 4
 CRASHED: Final = "method handler crashed"
-UNREADABLE: Final = (b"\\ud800", b"Infinity")  # invalid JSON that some generated values become
-# Left out because they block until a transaction is mined, which looks like a hang.
+# Some generated values become this when encoded, which is not valid JSON.
+UNREADABLE: Final = (b"\\ud800", b"Infinity")
+# These methods wait until a transaction is mined, which looks like a hang.
 LEFT_OUT: Final = frozenset({"eth_sendRawTransactionSync", "eth_sendTransactionSync"})
 LIMITS: Final = Limits(
     call_time=0.1, request_time=30.0, sync_time=0.05, request_gas=50_000_000, call_gas=5_000_000
@@ -57,7 +59,7 @@ Request = tuple[str, list[Any]]
 
 
 def methods() -> list[str]:
-    """Returns the methods to call."""
+    """Returns the names of the methods to call."""
     return sorted(
         name
         for name, method in METHODS.items()
@@ -67,7 +69,10 @@ def methods() -> list[str]:
 
 
 def systematic(rng: random.Random) -> Iterator[Request]:
-    """Yields all combinations of up to three members of each object, in random order."""
+    """Yields requests with every combination of up to three members of each object parameter.
+
+    The order is random.
+    """
     cases = [
         (name, position, names)
         for name in methods()
@@ -80,7 +85,7 @@ def systematic(rng: random.Random) -> Iterator[Request]:
 
 
 def endless(rng: random.Random) -> Iterator[Request]:
-    """Yields every combination, mixed with random requests of all methods. Then starts again."""
+    """Yields the requests of `systematic`, each followed by a random request, again and again."""
     names = methods()
     while True:
         for request in systematic(rng):
@@ -90,7 +95,7 @@ def endless(rng: random.Random) -> Iterator[Request]:
 
 
 class LastRequests:
-    """Keeps the requests in progress in a file that survives the process."""
+    """Keeps the running requests in a memory-mapped file, which survives a crash of the process."""
 
     def __init__(self, path: Path) -> None:
         path.write_bytes(bytes(LAST_SIZE))
@@ -100,14 +105,14 @@ class LastRequests:
         self._size = LAST_SIZE // BESIDE
 
     def note(self, body: bytes) -> None:
-        """Stores the beginning of a request."""
+        """Stores the beginning of a request that is about to run."""
         start = next(self._slots) * self._size
         text = body[: self._size - 1] + b"\n"
         self._map[start : start + len(text)] = text
 
 
 class Fuzzed:
-    """A server. Requests go to its dispatchers directly, without sockets."""
+    """A server whose dispatchers get requests directly, without sockets."""
 
     def __init__(self, node: Node) -> None:
         self.server: Server = server_of(node, limits=LIMITS, threads=2)
@@ -130,7 +135,7 @@ class Fuzzed:
 
 
 async def use(fuzzed: Fuzzed) -> None:
-    """Gives a node blocks, logs, filters and pooled transactions."""
+    """Gives the node blocks, logs, filters and pooled transactions, so that requests find data."""
     first, second, *_ = dev_accounts(3)
     deploy = signed(first.private_key, 0, data=deployment(EMITTER, {1: 2}), gas_limit=1_000_000)
     KNOWN.raw.append("0x" + deploy.raw.hex())
@@ -156,7 +161,7 @@ async def use(fuzzed: Fuzzed) -> None:
 
 
 def fault_of(answer: bytes, call_id: int, body: bytes) -> str | None:
-    """Returns the fault of an answer, or None if there is none."""
+    """Returns what is wrong with an answer, or None if it is a valid answer to the request."""
     try:
         found = json.loads(answer)
     except ValueError as error:
@@ -173,7 +178,7 @@ def fault_of(answer: bytes, call_id: int, body: bytes) -> str | None:
 
 
 class LoggedErrors(logging.Handler):
-    """Adds errors that the nodes log to the faults: not every failure reaches a client."""
+    """Counts errors in the log as faults, because not every failure reaches a client."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__(logging.ERROR)
@@ -184,18 +189,18 @@ class LoggedErrors(logging.Handler):
 
 
 class Fuzzer:
-    """A run of the fuzzer. ``faults``: requests with wrong answers, and logged errors."""
+    """A run of the fuzzer. ``faults``: invalid answers and logged errors."""
 
     def __init__(self, seed: int, last: Path) -> None:
         self.rng = random.Random(seed)
         self.requests = endless(self.rng)
         self.last = LastRequests(last)
         self.asked: Counter[str] = Counter()
-        self.answered: Counter[str] = Counter()  # requests with a result
+        self.answered: Counter[str] = Counter()  # method -> number of requests with a result
         self.faults: list[str] = []
 
     async def run(self, messages: int, until: float) -> int:
-        """Sends requests up to a number or a time. Returns the number of sent requests."""
+        """Sends requests until a number or a time is reached. Returns how many were sent."""
         used = Fuzzed(dev_node(block_time_ms=1_000, slice_interval_ms=100))
         await used.start()
         await use(used)

@@ -1,7 +1,7 @@
-"""Parameters for the request fuzzer: the members of each parameter object, and their values.
+"""Makes parameters for the request fuzzer: members of object parameters, and values for them.
 
-`OBJECTS` has the members of every object parameter, by decoder. Most values are plausible, so that
-requests pass the first checks. The other values are hostile.
+`OBJECTS` has the members of each kind of object, by the name of its decoder. Most values are
+plausible, so that requests pass the first checks. The other values are hostile.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ Json = Any
 Rng = random.Random
 Maker = Callable[[Rng], Json]
 
-HOSTILE: Final = 12  # one of this many values is hostile
-LONG_DATA: Final = 40  # one of this many data is long
+HOSTILE: Final = 12  # on average, one of this many values is hostile
+LONG_DATA: Final = 40  # on average, one of this many byte strings is long
 
 ACCOUNTS: Final = ["0x" + account.address.hex() for account in dev_accounts(3)]
 CONTRACT: Final = "0x" + "00" * 19 + "c5"
 PRECOMPILES: Final = [f"0x{number:040x}" for number in (*range(1, 0x12), 0x100)]
 ADDRESSES: Final = [*ACCOUNTS, CONTRACT, "0x" + "00" * 20, "0x" + "ee" * 20, *PRECOMPILES]
-# returns, reverts, loops, runs out of memory, creates, writes storage, destroys itself, is no code
+# Code that returns, reverts, loops, runs out of memory, creates, writes storage, self-destructs,
+# calls or is invalid.
 CODES: Final = [
     "0x602a5f5260205ff3", "0x5f5ffd", "0x5b5f56", "0x5f195f5f39", "0x5f5f5ff000",
     "0x60015f5560025f5d5f5c00", "0x33ff", "0xef", "0x5f5f5f5f5f335af1", "0x6001600155600160015500",
@@ -49,7 +50,7 @@ TRACERS: Final = [
 
 
 class Known:
-    """Hashes that the node knows. The fuzzer adds them."""
+    """Hashes and filter ids that the node knows. The fuzzer adds them while it runs."""
 
     def __init__(self) -> None:
         self.transactions: list[str] = []
@@ -126,7 +127,7 @@ AUTHORIZATION: Final[dict[str, Maker]] = {
 
 
 def object_of(members: dict[str, Maker], rng: Rng, names: tuple[str, ...] | None = None) -> Json:
-    """Returns an object with the members ``names``, or with random members."""
+    """Returns an object with the members ``names``, or with randomly chosen members."""
     if names is None:
         names = tuple(name for name in members if rng.random() < 0.3)
     return {name: value_of(members[name], rng) for name in names}
@@ -246,14 +247,14 @@ OBJECTS: Final[dict[str, dict[str, Maker]]] = {
     "decode_typed_data": TYPED_DATA,
     "decode_estimate_options": {"l1Fee": flag},
 }
-"""The members of a parameter that is an object, by the name of its decoder."""
+"""Name of a decoder -> the members of the object that it decodes."""
 
 NESTED: Final[dict[str, tuple[dict[str, Maker], Callable[[Rng, Json], Json]]]] = {
     "decode_bundles": (CALL, lambda rng, call: [{"transactions": [call, object_of(CALL, rng)]}]),
     "decode_typed_calls": (CALL, lambda rng, call: [[call, trace_types(rng)]] * 2),
     "decode_state_overrides": (ACCOUNT, lambda rng, account: {address(rng): account}),
 }
-"""The same for objects inside of a parameter, and how the parameter is made of one."""
+"""Name of a decoder -> the members of an object, and a function that wraps it in the parameter."""
 
 
 def trace_types(rng: Rng) -> Json:
@@ -281,7 +282,7 @@ VALUES: Final[dict[str, Maker]] = {
     "decode_bytes": raw,
     "decode_hash": some_hash,
 }
-"""How a parameter that is no object is made, by the name of its decoder."""
+"""Name of a decoder -> a function that makes a parameter that is not an object."""
 
 
 def decoder_name(param: Param) -> str:
@@ -291,18 +292,18 @@ def decoder_name(param: Param) -> str:
 
 
 def members_of(param: Param) -> dict[str, Maker]:
-    """Returns the members to combine in a parameter, or none if the parameter is no object."""
+    """Returns the members to combine in an object parameter, or none for other parameters."""
     name = decoder_name(param)
     return OBJECTS.get(name) or (NESTED[name][0] if name in NESTED else {})
 
 
 def combinations_of(members: dict[str, Maker]) -> list[tuple[str, ...]]:
-    """Returns every single member, pair and triple."""
+    """Returns every single member, and every combination of two or three members."""
     return list(chain.from_iterable(combinations(members, size) for size in (1, 2, 3)))
 
 
 def parameter(param: Param, rng: Rng, names: tuple[str, ...] | None = None) -> Json:
-    """Returns a value for a parameter. An object gets the members ``names``."""
+    """Returns a random value for a parameter. If it is an object, it has the members ``names``."""
     name = decoder_name(param)
     if names is None and not rng.randrange(HOSTILE):
         return hostile(rng)
@@ -317,7 +318,10 @@ def parameter(param: Param, rng: Rng, names: tuple[str, ...] | None = None) -> J
 def parameters(
     method: Method, rng: Rng, position: int = -1, names: tuple[str, ...] = ()
 ) -> list[Json]:
-    """Returns parameters for a method. The object at ``position`` has the members ``names``."""
+    """Returns random parameters for a method.
+
+    The object at ``position`` has the members ``names``.
+    """
     values = [
         parameter(param, rng, names if index == position else None)
         for index, param in enumerate(method.params)

@@ -1,15 +1,18 @@
 """Injects every fault into a builder and its follower, then compares both nodes.
 
-A node builds blocks under a load of transactions and publishes its slices. Another node follows it.
-Slices are dropped, delayed, repeated and reordered. Blocks are restarted, or sealed with other
-transactions than announced. The link is cut or silent, disks are full for a while, and nodes are
-killed and restarted. Meanwhile hostile clients attack both nodes, and the answers of both nodes are
-compared.
+The builder gets transactions at a steady rate and publishes slices, which the follower executes.
+The faults: slices are dropped, delayed, repeated or reordered. Blocks are restarted, or sealed
+without the last pre-confirmed transactions. The link is cut or silent, disks are full for a while,
+and nodes are killed and restarted. Meanwhile hostile clients attack both nodes, and both nodes'
+answers to the same requests are compared.
 
-The exit status is 0 if all of the following hold at the end, and 1 otherwise. Both nodes have the
-same heads, receipts and logs. Every accepted transaction is in a block. The metrics show every kind
-of fault. No connection has outlived the node's time limits. Neither memory nor descriptors have
-grown.
+The exit status is 0 if all of the following hold at the end, and 1 otherwise:
+
+- Both nodes have the same heads, receipts and logs.
+- Every accepted transaction is in a block.
+- The metrics show every kind of fault.
+- No connection has outlived the node's time limits.
+- Neither memory nor descriptors have grown.
 """
 
 import argparse
@@ -44,23 +47,25 @@ from tests.faults.full_disk import full_disk
 from tests.faults.hostile_clients import HostileClients
 
 DRAIN_SECONDS = 60.0
-SETTLE_SECONDS = 1.0  # seconds after a fault before the follower's metrics are read
+SETTLE_SECONDS = 1.0  # seconds that the follower's metrics may take to show a fault
 LOOK_SECONDS = 0.2  # seconds between two reads of the metrics
 RETRY_SECONDS = 0.2
 CUT_SECONDS = 2.0
-SILENT_SECONDS = 8.0  # a follower considers a feed dead after 5 s
-FULL_BLOCKS = 3  # blocks during which a disk is full
+# Longer than 5 s, after which a follower considers a feed dead.
+SILENT_SECONDS = 8.0
+FULL_BLOCKS = 3  # duration of a full disk, in blocks
 READY_SECONDS = 10.0
 SAMPLES = 1_000  # memory samples in a long run
-SAMPLE_SECONDS = 1.0  # least seconds between two samples
-METRICS_EVERY = 10  # every 10th sample has the node's own metrics
-# share of the run with kills; afterwards both nodes run long enough to show leaks
+SAMPLE_SECONDS = 1.0  # minimum seconds between two memory samples
+METRICS_EVERY = 10  # every 10th memory sample also contains the node's metrics
+# Nodes are killed in this share of the run. Afterwards they run long enough to show leaks.
 KILLED_SHARE = 0.6
-KEPT_STATES = 256  # this limit is reached after minutes, so that expected growth ends
+# Small enough to be reached within minutes, so that the expected growth of memory ends early.
+KEPT_STATES = 256
 RECEIPTS_AT_ONCE = 100
 RECEIVER = b"\xb0" * 20
 DEPOSITOR = "0x" + "d0" * 20
-DEPOSIT_EVERY = 7  # every 7th transaction is a deposit on chains of the OP stack
+DEPOSIT_EVERY = 7  # on OP-stack chains, every 7th transaction is a deposit
 # init code of a contract that executes PUSH0 PUSH0 LOG0
 LOGGER_INIT = bytes.fromhex("635f5fa0005f526004601cf3")
 
@@ -68,21 +73,21 @@ SEQUENCE = 'feed_sequence_total{{verdict="{}"}}'
 BROKEN_ORDER = tuple(
     SEQUENCE.format(name) for name in ("gap", "predecessor_mismatch", "invalid_block")
 )
-# Messages that do not name the previous one show the loss of a block's last slice only by these
-# metrics.
+# Feed formats whose messages do not name the previous message show the loss of a block's last slice
+# only by these metrics.
 UNNAMED_LOSS = ("feed_divergence_total", "reconcile_mismatch_total", "feed_early_total")
 LOST_START = SEQUENCE.format("missing_first")
 SERVING = ("pending_served", "feed_connected", "upstream_connected")
 RECONNECTS = ("feed_reconnects_total", "upstream_reconnects_total")
-# Metrics of which one must grow: at the builder for its full disk, at the follower for all other
-# faults.
+# Fault -> metrics, of which at least one must grow. The metrics are the builder's for its full
+# disk, and the follower's for all other faults.
 SIGNS: dict[str, tuple[str, ...]] = {
     "drop": (*BROKEN_ORDER, LOST_START),
     "delay": (*BROKEN_ORDER, "slice_gaps_total"),
     "duplicate": (SEQUENCE.format("duplicate"),),
     "reorder": (*BROKEN_ORDER, LOST_START),
     "restart_block": (SEQUENCE.format("restart"),),
-    # the next slices may contradict the block before it arrives
+    # Slices of the next block may reveal the difference before the sealed block arrives.
     "seal_without_last": ("reconcile_mismatch_total", "feed_divergence_total"),
     "cut_link": RECONNECTS,
     "silent_link": RECONNECTS,
@@ -97,7 +102,8 @@ SIGNS: dict[str, tuple[str, ...]] = {
 class Load:
     """The submitted transactions. ``accepted``: hashes that the builder returned.
 
-    ``transfers``: accepted transfers to RECEIVER. ``unknown``: submitted without an answer.
+    ``transfers``: number of accepted transfers to RECEIVER. ``unknown``: number of transactions
+    submitted without an answer.
     """
 
     accepted: list[str] = field(default_factory=list)
@@ -109,7 +115,7 @@ class Load:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts how often a fault was injected and detected, and the metrics that it changed."""
+    """How often a fault was injected and shown by metrics, and by how much the metrics grew."""
 
     made: int = 0
     shown: int = 0
@@ -117,7 +123,7 @@ class Tally:
 
 
 class Soak:
-    """Runs a builder and a follower in separate processes, with their chains under ``homes``."""
+    """Runs a builder and a follower in separate processes. ``homes``: their data directories."""
 
     def __init__(self, homes: tuple[Path, Path], options: argparse.Namespace) -> None:
         self.options = options
@@ -146,7 +152,7 @@ class Soak:
         self.complaints: list[str] = []
 
     def run(self) -> dict[str, Any]:
-        """Injects faults for a while, waits until both nodes are idle, and compares the nodes."""
+        """Injects faults for the configured time, waits for all blocks, and compares the nodes."""
         logger = self._deploy()
         self._followed()
         self._under_load(logger, time.monotonic() + self.options.seconds)
@@ -179,7 +185,7 @@ class Soak:
         self.builder.stop()
 
     def _under_load(self, logger: bytes, until: float) -> None:
-        """Injects faults until a time, with transactions, reads and attacks at the same time."""
+        """Injects faults until a time. Meanwhile other threads send transactions and read."""
         threads = [
             Thread(target=self._send, args=(logger,), daemon=True),
             Thread(target=self._watch_memory, daemon=True),
@@ -200,7 +206,10 @@ class Soak:
     # --- load -------------------------------------------------------------------------------------
 
     def _send(self, logger: bytes) -> None:
-        """Sends transfers and logging calls at a steady rate. Reads nonces again after errors."""
+        """Sends transfers and calls to the logger at a steady rate.
+
+        After an error it reads nonces again.
+        """
         accounts = dev_accounts(SENDERS)
         nonces: dict[int, int] = {}
         started, rate = time.monotonic(), self.options.rate
@@ -230,7 +239,7 @@ class Soak:
                 self.load.stop.wait(RETRY_SECONDS)
 
     def _deposit(self) -> None:
-        """Deposits 1 wei from L1 for the receiver."""
+        """Makes an L1 deposit of 1 wei for the receiver."""
         wanted = {"from": DEPOSITOR, "to": "0x" + RECEIVER.hex(), "mint": "0x1", "value": "0x1"}
         self.load.accepted.append(self.builder.ask("fastevm_deposit", wanted))
         self.load.transfers += 1
@@ -253,7 +262,7 @@ class Soak:
     # --- faults -----------------------------------------------------------------------------------
 
     def _make_faults(self, until: float) -> None:
-        """Repeats each kind of fault until the time is over, at least once."""
+        """Injects each kind of fault in turn until the time is over, and each at least once."""
         kinds = [name for name in SIGNS if not name.startswith("kill")]
         kills = itertools.cycle(("kill_builder", "kill_follower"))
         next_kill = time.monotonic() + self.options.kill_every
@@ -268,7 +277,7 @@ class Soak:
             time.sleep(self.options.pause)
 
     def _fault(self, kind: str) -> None:
-        """Injects a fault and records how it changes the metrics. Records errors as complaints."""
+        """Injects a fault, and records which metrics grew. Records errors as complaints."""
         watched = self.builder if kind == "full_disk_builder" else self.follower
         self.tallies[kind].made += 1
         makers: dict[str, Callable[[], None]] = {
@@ -292,7 +301,7 @@ class Soak:
         print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
     def _switch(self, kind: str) -> None:
-        """Injects a fault into the feed or a block, and waits until it has happened."""
+        """Injects a fault into the feed or the block, and waits until it has happened."""
         made = f'faults_total{{kind="{kind}"}}'
         count = self.builder.metrics().get(made, 0)
         interval = self.options.slice_interval / 1000
@@ -314,20 +323,22 @@ class Soak:
         self.link.mend()
 
     def _silence(self) -> None:
-        """Blocks the link between the nodes for a while."""
+        """Makes the link between the nodes silent for `SILENT_SECONDS`."""
         self.link.silence()
         time.sleep(SILENT_SECONDS)
         self.link.mend()
 
     def _fill_disk(self, name: str) -> None:
-        """Fills a node's disk for a few blocks.
+        """Keeps a node's disk full for a few blocks.
 
-        The node must still answer, and continue afterwards.
+        The node must answer meanwhile, and be ready again afterwards.
         """
         node, is_own = self.nodes[name], self.options.homes is not None
         directory = self.homes[name] if is_own else self.homes[name] / "chain"
         with full_disk(node.pid, directory, is_own=is_own):
-            if name == "builder":  # the rest of a file's last page may suffice for a block
+            # A follower may stay ready: the free rest of a file's last page may be enough for its
+            # blocks.
+            if name == "builder":
                 text = "a builder without a disk calls itself ready"
                 wait_for(lambda: not _is_ready(node), READY_SECONDS, text)
             time.sleep(FULL_BLOCKS * self.options.block_time / 1000)
@@ -335,7 +346,7 @@ class Soak:
         wait_for(partial(_is_ready, node), READY_SECONDS, f"the {name} is not ready again")
 
     def _look(self, kind: str, node: NodeProcess, before: dict[str, float]) -> None:
-        """Waits until one of the fault's metrics has grown."""
+        """Waits until one of the metrics that show the fault has grown."""
         tally, signs = self.tallies[kind], SIGNS[kind]
         if self.options.feed_format != FeedFormat.FASTEVM.value and set(signs) & set(BROKEN_ORDER):
             signs += UNNAMED_LOSS
@@ -356,7 +367,7 @@ class Soak:
             tally.moved[name] = tally.moved.get(name, 0) + amount
 
     def _followed(self) -> None:
-        """Waits until the follower pre-confirms new slices, not slices kept from a lost feed."""
+        """Waits until the follower serves pending state and is connected to feed and upstream."""
 
         def serves() -> bool:
             time.sleep(LOOK_SECONDS / 4)
@@ -366,7 +377,7 @@ class Soak:
         wait_for(serves, DRAIN_SECONDS, "the follower does not come back")
 
     def _watch_memory(self) -> None:
-        """Samples the memory of both nodes from time to time."""
+        """Samples the memory of both nodes at regular intervals."""
         pause = max(SAMPLE_SECONDS, self.options.seconds / SAMPLES)
         with ExitStack() as stack:
             path = self.options.samples
@@ -382,7 +393,10 @@ class Soak:
                             kept.flush()
 
     def _line(self, name: str, *, is_full: bool) -> str:
-        """Returns the newest sample of a node for the file of samples."""
+        """Returns a node's newest sample as a line of the samples file.
+
+        ``is_full``: adds the metrics.
+        """
         line: dict[str, Any] = {"time": time.time(), "node": name}
         line |= self.uses[name][-1]._asdict()
         if is_full:
@@ -416,7 +430,7 @@ class Soak:
         return {"balance": balance, "least": least, "most": least + self.load.unknown}
 
     def _compare(self) -> dict[str, Any]:
-        """Compares heads, and all blocks, receipts and logs."""
+        """Compares the heads, and all blocks with receipts and logs."""
         last = number_of(self.builder)
         wait_for(lambda: number_of(self.follower) >= last, DRAIN_SECONDS, "it stays behind")
         different, logs = [], 0
@@ -429,14 +443,17 @@ class Soak:
 
 
 def _common_arguments(options: argparse.Namespace) -> list[str]:
-    """Returns the command-line options of both nodes' chain."""
+    """Returns the command-line options that both nodes have in common."""
     times = ["--block-time", f"{options.block_time}ms"]
     times += ["--slice-interval", str(options.slice_interval), "--states", str(KEPT_STATES)]
     return [*times, *(["--op", "--op-fork", options.op_fork] if options.op_fork else [])]
 
 
 def _signed(key: bytes, nonce: int, number: int, logger: bytes | None) -> bytes:
-    """Returns a transfer of one wei or, every other time, a call of the logger or its creation."""
+    """Returns a signed transfer of 1 wei or, every other time, a call to the logger.
+
+    If ``logger`` is None, the transaction deploys the logger instead.
+    """
     target = RECEIVER if number % 2 else logger
     made = Transaction.build(
         to=target,
@@ -452,13 +469,13 @@ def _signed(key: bytes, nonce: int, number: int, logger: bytes | None) -> bytes:
 
 
 def _sealed(node: NodeProcess, tx_hash: str) -> Any:
-    """Returns the receipt in a canonical block, or None if there is no such receipt."""
+    """Returns the transaction's receipt in a canonical block, or None if there is none."""
     receipt = node.ask("eth_getTransactionReceipt", tx_hash)
     return receipt if receipt and int(receipt["blockHash"], 16) else None
 
 
 def _unsealed(node: NodeProcess, hashes: list[str]) -> list[str]:
-    """Returns the hashes that are in no canonical block."""
+    """Returns the hashes of transactions that are in no canonical block."""
     found = []
     with node.client() as client:
         for start in range(0, len(hashes), RECEIPTS_AT_ONCE):
@@ -488,7 +505,7 @@ def _shown(tally: Tally) -> dict[str, Any]:
 
 
 def _counters(metrics: dict[str, float]) -> dict[str, float]:
-    """Returns the counters about following and building that are not zero."""
+    """Returns the nonzero metrics about following and building that count events."""
     kinds = (
         "feed_", "reconcile_", "pending_", "promises_", "upstream_", "slice", "datadir_",
         "connections_",
@@ -523,7 +540,7 @@ def failures(found: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Runs the soak and prints JSON. Returns 1 if there was a failure."""
+    """Runs the soak and prints the report as JSON. Returns 1 if there was a failure."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="of faults (%(default)s)")
     parser.add_argument("--rate", type=float, default=50.0, help="transactions per second (50)")

@@ -1,4 +1,4 @@
-"""Tests that time limits work and nothing blocks in a forked child."""
+"""Tests that time limits work, and that nothing blocks, in a child process after os.fork."""
 
 import multiprocessing
 import os
@@ -19,9 +19,9 @@ from fastevm.simulate.batch import shipping
 
 LOOPS = b"\x01" * 20
 STATE = Layer.of({LOOPS: {"code": bytes.fromhex("5b5f56")}})  # JUMPDEST PUSH0 JUMP
-MUCH_GAS = 2**50  # takes longer than any test
-SHORT = 0.05  # seconds
-LIMIT = 120  # seconds until a hanging child is killed
+MUCH_GAS = 2**50  # gas for a loop that takes longer than any test
+SHORT = 0.05  # time limit in seconds
+LIMIT = 120  # seconds after which a child counts as hanging
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 
@@ -83,7 +83,10 @@ def test_time_limits_work_in_a_process_pool(method: str) -> None:
 
 
 def test_a_limit_that_runs_during_the_fork_holds_in_the_child() -> None:
-    """The run forks inside a precompile. The child continues the run under the same limit."""
+    """A precompile forks the process during a run.
+
+    The child continues the run with the same limit.
+    """
     child = f"""
 import os
 from fastevm import EVM, Layer
@@ -150,7 +153,8 @@ def test_a_child_forgets_the_deadlines_of_other_threads() -> None:
     thread.join()
 
     def work() -> str:
-        text_of_a_stopped_call()  # the child's watchdog has checked all deadlines
+        # returns after the child's watchdog thread has checked all deadlines
+        text_of_a_stopped_call()
         return str(os.getpid() in calls)
 
     try:

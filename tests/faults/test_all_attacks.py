@@ -1,4 +1,4 @@
-"""Tests that a short run of all attacks loses nothing, and that its report lists failures."""
+"""Tests that a short run of all attacks loses no transaction, and that the report is right."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Tests that a short soak of Base's followers passes, and that its report lists failures."""
+"""Tests that a short soak of a Base chain passes, and that its report names failures."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ GOOD: dict[str, Any] = {
 def test_followers_of_base_lose_nothing_when_nodes_are_killed_and_links_cut() -> None:
     options = ("--seconds", "1", "--pause", "0", "--kill-every", "1000")
     fast = ("--fault-seconds", "0.5", "--max-age", "500ms", "--rate", "10")
-    busy = ("--slack", "60")  # the load of other processes is no fault of the nodes
+    busy = ("--slack", "60")  # seconds of tolerance, because other processes may load the machine
     run = subprocess.run(
         [sys.executable, "-m", "tests.faults.base_soak", *options, *fast, *busy],
         cwd=ROOT, capture_output=True, text=True, timeout=MAX_WAIT, check=False,

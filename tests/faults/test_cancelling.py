@@ -1,4 +1,4 @@
-"""Tests that a thread, a cancelled task, a deadline or a signal can stop a run."""
+"""Tests that another thread, a cancelled task, a deadline or a signal can stop a run."""
 
 import asyncio
 import multiprocessing
@@ -17,8 +17,8 @@ from fastevm.simulate import Deadline, SimulationError, simulate_async, simulate
 LOOPS, ENDS = b"\x01" * 20, b"\x02" * 20
 FOREVER = bytes.fromhex("5b5f56")  # JUMPDEST PUSH0 JUMP
 STATE = Layer.of({LOOPS: {"code": FOREVER}})
-MUCH_GAS = 2**50  # takes longer than any test
-LIMIT = 60.0  # seconds
+MUCH_GAS = 2**50  # gas for a loop that takes longer than any test
+LIMIT = 60.0  # seconds until a test fails
 
 
 def machine() -> EVM:
@@ -36,7 +36,7 @@ RUNS = {
 
 
 def cancelled_when_it_runs(evm: EVM, stopped: threading.Event) -> threading.Thread:
-    """Returns a thread that cancels repeatedly until the run has ended."""
+    """Starts and returns a thread that repeatedly cancels the run until the run has ended."""
 
     def cancel() -> None:
         while not stopped.wait(0.01):
@@ -71,7 +71,7 @@ def test_cancel_ends_a_run_without_a_time_limit(kind: str, on_main_thread: bool)
     canceller.join()
     assert found == ["execution aborted"]
     assert evm.state is STATE
-    assert evm.call(ENDS).success  # the next run is not affected
+    assert evm.call(ENDS).success  # A cancellation does not affect the next run.
 
 
 def test_cancel_without_a_run_has_no_effect() -> None:
@@ -87,7 +87,8 @@ def test_cancel_in_a_hook_ends_the_run_that_called_it() -> None:
     evm.set_code(LOOPS, code)
 
     def cancels(data: bytes, gas: int) -> bytes:
-        assert machine().call(b"\x03" * 20).success  # another machine of this thread
+        # Nor does it affect another machine of the same thread.
+        assert machine().call(b"\x03" * 20).success
         evm.cancel()
         return b""
 
@@ -107,7 +108,7 @@ def test_a_deadline_of_the_thread_ends_a_run_without_a_time_limit(kind: str) -> 
 
 @pytest.mark.parametrize("gas", [30_000_000, MUCH_GAS])
 def test_ctrl_c_ends_a_run(gas: int) -> None:
-    """Also tests runs with little gas, which may take long on a busy machine."""
+    """A run with little gas may also take long on a busy machine, so signals must stop it too."""
     program = f"""
 import signal, threading, os
 from fastevm import EVM, Layer
@@ -146,7 +147,7 @@ async def test_cancelling_a_task_ends_its_simulation() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    # The executor's threads end as soon as they are idle.
+    # The executor's threads end only when they have nothing to run.
     await asyncio.wait_for(loop.shutdown_default_executor(), LIMIT)
 
 

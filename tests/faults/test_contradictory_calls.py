@@ -1,4 +1,4 @@
-"""Tests that call objects with contradictory members get an error."""
+"""Tests that call objects whose members contradict each other get an error."""
 
 import re
 import sys
@@ -78,7 +78,7 @@ def test_a_local_node_answers_likewise(name: str) -> None:
     assert words in ran.stdout + ran.stderr
 
 
-# members of a transfer that are valid alone, invalid alone, or invalid with another member
+# Members of a transfer. Some are invalid, and some are invalid together with another member.
 TRANSFER_MEMBERS = [
     ("chainId", "0x1"),
     ("chainId", "0x7a69"),
@@ -102,7 +102,7 @@ TRANSFER_MEMBERS = [
 
 
 def refusal(client: JsonRpcClient, method: str, *params: Any) -> tuple[int, str] | None:
-    """Returns the error of a request without its gas, or None if the request succeeds."""
+    """Returns the request's error, without the supplied gas in its text, or None."""
     try:
         client.call(method, *params)
     except RpcRefusal as error:
@@ -111,7 +111,7 @@ def refusal(client: JsonRpcClient, method: str, *params: Any) -> tuple[int, str]
 
 
 def test_an_estimate_of_a_transfer_on_a_development_node_makes_the_checks_of_a_call() -> None:
-    """The development node estimates transfers of senders without funds, as anvil does."""
+    """Unfunded senders are estimated, as anvil does. All other errors are those of eth_call."""
     poor, rich = "0x" + "ee" * 20, {"0x" + "ee" * 20: {"balance": hex(10**30)}}
     refused = 0
     with (

@@ -1,4 +1,4 @@
-"""Tests data directories with contradictory files, another block time, or malicious links."""
+"""Tests data directories with contradictory files, a changed block time, or malicious links."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def test_missing_blocks_below_slices_are_an_error(home: Home, lost: int, capsys)
     path = home.path / "blocks.log"
     whole = home.path.with_name("copy")
     whole.write_bytes(path.read_bytes())
-    os.truncate(path, starts(path)[-lost])  # at the end of a record
+    os.truncate(path, starts(path)[-lost])  # cuts the file between two records
     before = contents(home)
     text = (
         rf"3 pre-confirmed transactions of block {BLOCKS + 1}, and block {BLOCKS} is missing\. "
@@ -73,7 +73,7 @@ def test_repair_returns_the_pre_confirmed_transactions_to_the_pool(home: Home, c
 
 
 def test_slices_of_a_branch_that_was_left_are_no_contradiction(home: Home) -> None:
-    node = home.open()  # seals the slices
+    node = home.open()  # Starting the node seals the slices.
     published_block(node, 0)
     chain = node.chain
     chain.set_head(chain.canonical_hash(2))
@@ -82,13 +82,13 @@ def test_slices_of_a_branch_that_was_left_are_no_contradiction(home: Home) -> No
     assert db(home, "verify") == 0
     assert home.open().chain.head.number == 3
     home.close()
-    assert db(home, "compact") == 0  # drops the parent of the slices
+    assert db(home, "compact") == 0  # Removes the parent block of the slices.
     assert db(home, "verify") == 0
     assert home.open().chain.head.number == 3
     home.close()
 
 
-# --- another pace ---------------------------------------------------------------------------------
+# --- a changed block time -------------------------------------------------------------------------
 
 
 def test_a_node_with_another_pace_is_refused(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_stored_genesis_that_makes_no_block_is_an_error(home: Home, old: str, 
 
 
 def test_a_payment_that_was_pre_confirmed_is_sealed(home: Home) -> None:
-    """The data directory is undamaged here."""
+    """A node on an undamaged data directory seals its slices and accepts the next payment."""
     assert len(chain_of(home)) == BLOCKS + 2
     node = home.open()
     node.submit(payment(node, 3))
@@ -265,14 +265,14 @@ def test_a_payment_that_was_pre_confirmed_is_sealed(home: Home) -> None:
     home.close()
 
 
-# --- a client that wants a torn record to look like damage ----------------------------------------
+# --- calldata that imitates records, to make a torn write look like damage ------------------------
 
 
 @pytest.mark.parametrize("name", ["pool.log", "preconfirmed.log"])
 def test_calldata_with_records_does_not_stop_a_start_after_a_torn_write(
     home: Home, name: str
 ) -> None:
-    """A client knows the format of the files and its own data, but not the salt."""
+    """A client knows the record format and its own calldata, but not the file's salt."""
     node = home.open()
     records = b"".join(encode_record(kind, b"a payload", 0) for kind in (1, 2, 3))
     sent = b"\x55" * 100 + records + b"\x55" * 2_000

@@ -1,4 +1,4 @@
-"""Tests deeply nested foreign JSON while a package has raised the recursion limit."""
+"""Tests that deeply nested JSON is rejected, even if a package has raised the recursion limit."""
 
 import gzip
 import subprocess

@@ -1,4 +1,4 @@
-"""Tests traces as deep as the EVM allows, and traces that are too long."""
+"""Tests traces as deep as the EVM allows, and traces that exceed the size limit."""
 
 from typing import Any
 
@@ -12,9 +12,10 @@ from fastevm.integrations.web3 import FastevmProvider
 from fastevm.tracing import evm_traces
 
 DEEPEST = 1_024  # calls below the top frame
-MUCH_GAS = 10**12  # enough for the deepest call, which gets 63/64 at each level
+# Enough for 1,024 nested calls, of which each passes on at most 63/64 of its gas.
+MUCH_GAS = 10**12
 CONTRACT = "0x" + "aa" * 20
-# counts in slot 0, then calls itself
+# increments slot 0, then calls itself
 CODE = "0x5f54600101" + "5f55" + "5f5f5f5f5f305af150"
 
 
@@ -43,7 +44,8 @@ def test_the_deepest_calls_are_traced(trace: str, run: str) -> None:
     assert result.success
     assert evm.storage(CONTRACT, 0) == (0 if run == "call" else DEEPEST + 1)
     if trace in ("calls", "erc7562Tracer"):
-        assert depth_of(result.trace) == DEEPEST + 1  # the last call is refused
+        # The deepest call fails, because the depth limit is 1,024.
+        assert depth_of(result.trace) == DEEPEST + 1
     if trace == "flat":
         assert len(result.trace) == DEEPEST + 2
 
@@ -93,7 +95,7 @@ def test_a_limit_of_steps_may_exceed_the_usual_one(monkeypatch: pytest.MonkeyPat
 
 
 def test_deep_calls_over_a_node() -> None:
-    """Reads over JSON-RPC and with web3.py. web3.py's own parser fails at this depth."""
+    """Asks the node directly and through web3.py's provider, whose own parser would fail."""
     parameters = [
         {"to": CONTRACT, "gas": hex(MUCH_GAS)},
         "latest",

@@ -1,4 +1,4 @@
-"""Tests that call data with repeating offsets do not freeze the explorer."""
+"""Tests that the explorer does not freeze on calldata whose offsets point to the same place."""
 
 import json
 import shutil
@@ -48,7 +48,7 @@ def word(number: int) -> bytes:
 
 
 def nested(depth: int, width: int) -> bytes:
-    """Returns a multicall with ``width`` equal inner multicalls, nested ``depth`` deep."""
+    """Returns calldata of multicalls nested ``depth`` deep, each with ``width`` equal calls."""
     call = bytes.fromhex(MULTICALL[2:]) + word(WORD) + word(0)
     for _ in range(depth):
         element = word(len(call)) + call.ljust(-(-len(call) // WORD) * WORD, b"\0")
@@ -68,7 +68,10 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(modules: Path, script: str, given: object) -> Any:
-    """Runs a script with the page's scripts and a value. Returns the JSON that it prints."""
+    """Runs a script in Node.js with the explorer's modules and an input value.
+
+    Returns the JSON that the script prints.
+    """
     constants = f"const ASSETS = {json.dumps(modules.as_uri())}, INPUT = {json.dumps(given)};"
     ran = subprocess.run(
         ["node", "--input-type=module", "-"], input=constants + DOCUMENT + script,

@@ -1,4 +1,4 @@
-"""Tests that values of a wrong type from upstreams and clients give an error, not a traceback."""
+"""Tests that values of a wrong type, from upstreams and clients, cause an error, no traceback."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Tests that heavy clients do not starve other clients, and that a request has one budget."""
+"""Tests that expensive requests do not starve other clients, and share one gas budget."""
 
 import asyncio
 import threading
@@ -19,7 +19,8 @@ from tests.max_wait import MAX_WAIT
 OTHER_HOST = "127.0.0.2"
 CODE = {LOOPED: {"code": LOOP_CODE}}
 ENDLESS = {"to": LOOPED, "gas": "0x2faf080"}
-LONG = 300.0  # seconds: longer than any test
+# Time limit in seconds, longer than any test.
+LONG = 300.0
 
 
 async def started(**limits: Any) -> Server:
@@ -30,14 +31,14 @@ async def started(**limits: Any) -> Server:
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    """Provides a node with long time limits. Only fairness lets it serve other clients."""
+    """Provides a node with long time limits. Only fair scheduling lets it serve other clients."""
     made = await started(call_time=LONG, request_time=LONG, call_gas=0, request_gas=2**62)
     yield made
     await made.stop()
 
 
 def client(address: str = HOST) -> aiohttp.ClientSession:
-    """Returns a client with a chosen address of the loopback network."""
+    """Returns a client that connects from ``address``, because fairness is per address."""
     connector = aiohttp.TCPConnector(local_addr=(address, 0), limit=0)
     return aiohttp.ClientSession(connector=connector)
 
@@ -89,7 +90,7 @@ async def test_others_are_served_beside_endless_calls_of_one_client(
 async def test_others_are_served_while_blobs_wait_for_the_trusted_setup(
     server: Server, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """Loading the setup takes seconds. Every blob that arrives during this time waits."""
+    """Loading the trusted setup takes seconds, and every blob that arrives meanwhile must wait."""
     node, held, begun = server.node, threading.Event(), threading.Semaphore(0)
 
     def submit(raw: bytes) -> bytes:
@@ -182,7 +183,7 @@ async def test_one_client_cannot_take_all_web_sockets() -> None:
                 )
                 assert "result" in await socket.receive_json()
             await opened[0].close()
-            while True:  # the node may notice the disconnection later
+            while True:  # The node may need some time to notice the closed connection.
                 try:
                     await greedy.ws_connect(server.urls[0])
                     break
@@ -193,7 +194,7 @@ async def test_one_client_cannot_take_all_web_sockets() -> None:
 
 
 async def test_requests_of_a_client_over_its_share_are_all_answered(server: Server) -> None:
-    """Sends pipelined HTTP requests, requests over aiohttp and over WebSockets."""
+    """Sends pipelined HTTP requests, HTTP requests that aiohttp handles, and WebSocket requests."""
     body = b'{"jsonrpc":"2.0","id":%d,"method":"eth_blockNumber","params":[]}'
     host, port = server.urls[0].removeprefix("http://").split(":")
     head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
@@ -228,7 +229,7 @@ async def test_requests_of_a_client_over_its_share_are_all_answered(server: Serv
         tasks += [asyncio.create_task(converse(b"Origin: http://localhost\r\n")) for _ in range(5)]
         tasks += [asyncio.create_task(over_socket(session)) for _ in range(5)]
         while not all(task.done() for task in tasks):
-            if not share.is_over:  # independent of the machine's speed
+            if not share.is_over:  # keeps the client over its share on any machine
                 share.charge(share.began, share.began + 1.0)
             await asyncio.sleep(0)
         await asyncio.gather(*tasks)

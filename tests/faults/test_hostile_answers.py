@@ -1,4 +1,4 @@
-"""Tests upstreams with an endless head of an answer, or with answers that unpack to gigabytes."""
+"""Tests upstreams whose response headers never end, or whose body decompresses to gigabytes."""
 
 import asyncio
 import gzip
@@ -20,14 +20,14 @@ from fastevm.rpc_client.messages import RpcUnreachable
 from tests.max_wait import MAX_WAIT
 
 MEGABYTE = 1 << 20
-LIMIT = 2 * MEGABYTE  # bytes of an answer
+LIMIT = 2 * MEGABYTE  # largest allowed answer in bytes
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
 BOMB = gzip.compress(b" " * (200 * MEGABYTE), mtime=0)
 Writer = asyncio.StreamWriter
 
 
 async def endless(writer: Writer, data: bytes, pause: float = 0.0) -> None:
-    """Repeats the data until the client disconnects."""
+    """Sends the same data repeatedly until the client disconnects."""
     while True:
         writer.write(data)
         await writer.drain()
@@ -35,29 +35,29 @@ async def endless(writer: Writer, data: bytes, pause: float = 0.0) -> None:
 
 
 async def interim(writer: Writer) -> None:
-    """Sends interim heads (1xx) without an end."""
+    """Sends interim responses (1xx) without end."""
     await endless(writer, INTERIM * 100)
 
 
 async def slow_interim(writer: Writer) -> None:
-    """Sends an interim head (1xx) now and then."""
+    """Sends an interim response (1xx) at long intervals, without end."""
     await endless(writer, INTERIM, 0.02)
 
 
 async def slow(writer: Writer) -> None:
-    """Sends one byte of the head now and then."""
+    """Sends the response headers one byte at a time, at long intervals."""
     writer.write(b"HTTP/1.1 200 OK\r\nX: ")
     await endless(writer, b"x", 0.02)
 
 
 async def headers(writer: Writer) -> None:
-    """Sends headers without an end."""
+    """Sends response headers without end."""
     writer.write(b"HTTP/1.1 200 OK\r\n")
     await endless(writer, b"X: " + b"x" * 4_000 + b"\r\n")
 
 
 async def bomb(writer: Writer) -> None:
-    """Sends a body that unpacks to 200 MB."""
+    """Sends a compressed body that decompresses to 200 MB."""
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB)
     await endless(writer, head + BOMB, MAX_WAIT)
 
@@ -92,20 +92,20 @@ async def serve() -> AsyncIterator[Callable[..., Awaitable[str]]]:
 
 
 async def blocking(address: str, timeout: float) -> None:
-    """Makes a call with the blocking client."""
+    """Makes a call with the blocking JSON-RPC client."""
     client = JsonRpcClient(f"http://{address}", timeout=timeout, max_answer=LIMIT, compressed=True)
     with client:
         await asyncio.to_thread(client.call, "eth_chainId")
 
 
 async def asynchronous(address: str, timeout: float) -> None:
-    """Makes a call with the client of an event loop."""
+    """Makes a call with the asynchronous JSON-RPC client."""
     async with AsyncJsonRpcClient(f"http://{address}", timeout=timeout, max_answer=LIMIT) as client:
         await client.call("eth_chainId")
 
 
 async def websocket(address: str, timeout: float) -> None:
-    """Opens a WebSocket."""
+    """Opens a WebSocket connection."""
     async with WebSocketClient(f"ws://{address}", timeout=timeout):
         pass
 

@@ -82,7 +82,7 @@ async def test_stopping_cancels_the_block_that_runs(sink: OpSink, endless: Block
     async with asyncio.timeout(MAX_WAIT):
         with pytest.raises(ResourceLimitError):
             await following
-    with pytest.raises(ResourceLimitError):  # no other execution begins either
+    with pytest.raises(ResourceLimitError):  # A further attempt gives up immediately.
         await blocks.follow_head()
 
 

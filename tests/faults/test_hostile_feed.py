@@ -1,4 +1,4 @@
-"""Tests that a feed cannot stop or fill its follower: gas, time and memory have limits."""
+"""Tests that a feed cannot block its follower or fill its memory: gas, time, size have limits."""
 
 import time
 from typing import Any
@@ -26,7 +26,7 @@ def looping_genesis(gas_limit: int) -> dict[str, Any]:
 
 
 def deposit(gas: int) -> bytes:
-    """Returns a deposit that calls an endless loop."""
+    """Returns a deposit that calls a contract with an endless loop."""
     made = Transaction.build(
         sender=b"\x11" * 20, to=LOOPED, gas_limit=gas, source_hash=b"\x22" * 32, data=b""
     )

@@ -1,4 +1,4 @@
-"""Tests that damaged or hostile files give an error message without terminal escapes."""
+"""Tests that commands reject damaged or hostile files with a message that contains no escapes."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,10 @@ COMMANDS = {
 
 
 def run(words: list[str], folder: Path, file: Path) -> int:
-    """Runs a command after replacing file names."""
+    """Runs a command. ``words`` may contain names of `given` in place of files.
+
+    Returns the exit status.
+    """
     given = {"ALLOC": {}, "ENV": ENVIRONMENT, "TXS": [], "PAYLOAD": {"blockStateCalls": []}}
     names = {"FILE": str(file)}
     for name, value in given.items():

@@ -1,4 +1,4 @@
-"""Tests that a fork in a data directory loses nothing that a killed node had reported."""
+"""Tests that a killed forked node with a data directory loses no change that it reported."""
 
 import contextlib
 import multiprocessing
@@ -23,7 +23,7 @@ from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.remote.options import ForkOptions
 
 KILLS = int(os.environ.get("FASTEVM_TEST_KILLS", "6"))
-LONGEST = 0.4  # most seconds from the first report to the kill
+LONGEST = 0.4  # maximum seconds between the first report and the kill
 COUNTER, BOB = b"\xc0" * 20, b"\xb0" * 20
 COUNTER_CODE = "0x6007546001018060075560005260206000a000"  # adds 1 to slot 7 and logs the sum
 SENDER = dev_accounts(1)[0]
@@ -41,7 +41,7 @@ def opened(path: Path, url: str) -> Node:
 
 
 def picture(node: Node) -> Picture:
-    """Returns the head, and one value of each kind that `step` changes."""
+    """Returns the head, and the values that steps change, to compare before and after a kill."""
     head = node.chain.head
     layer = node.chain.layer_of(head.hash)
     clock = node.producer.clock.offset
@@ -52,7 +52,7 @@ def picture(node: Node) -> Picture:
 
 
 def step(node: Node, number: int) -> None:
-    """Makes one change, with a development method or a transaction."""
+    """Makes the change number ``number``, with a development method or a transaction."""
     control: Any = node.development.required()
     kind = number % 5
     if kind == 0:
@@ -69,13 +69,16 @@ def step(node: Node, number: int) -> None:
             to=COUNTER, gas_limit=100_000, chain_id=31_337, nonce=nonce, max_fee_per_gas=10**11,
             max_priority_fee_per_gas=1,
         )  # fmt: skip
-        if not len(node.pool):  # otherwise the node was killed in between
+        if not len(node.pool):  # A transaction in the pool is from a step that a kill interrupted.
             node.submit(transaction.sign(SENDER.private_key).raw)
         node.mine()
 
 
 def work_until_killed(path: Path, url: str, pipe: Connection, first: int) -> None:
-    """Changes the chain and reports a picture after each step. Every step may write a snapshot."""
+    """Makes changes until killed, and reports a picture after each.
+
+    The limits are lowered, so that every step may write a state snapshot.
+    """
     state_snapshot.FORK_SNAPSHOT_GAS = 5 * state_snapshot.BLOCK_GAS  # type: ignore[misc]
     state_snapshot.MIN_PAUSE = 0  # type: ignore[misc]
     node, number = opened(path, url), first
@@ -113,7 +116,7 @@ def test_no_reported_change_of_a_fork_is_missing_after_kills(
         time.sleep(rng.random() * LONGEST)
         os.kill(process.pid or 0, signal.SIGKILL)
         process.join()
-        # the pipe has ended, or the last message is torn
+        # The pipe ends with the process, or with a message that the kill cut off.
         with contextlib.suppress(EOFError, OSError):
             while reader.poll():
                 reported.append(reader.recv())
@@ -121,7 +124,7 @@ def test_no_reported_change_of_a_fork_is_missing_after_kills(
         saved += (path / "state.snapshot").stat().st_size > 200
         node = opened(path, upstream.url())
         before = picture(node)
-        if before != reported[-1]:  # the step that was not reported may be written
+        if before != reported[-1]:  # The node may have written one more step than it reported.
             assert before[0] - reported[-1][0] in (0, 1) or steps % 30 == 3
             assert before[2] - reported[-1][2] in (0, 1) or steps % 30 == 3
             steps += 1

@@ -1,4 +1,4 @@
-"""Tests a node that is killed at any time, also while it saves state and archive."""
+"""Tests a node that is killed at any time, including while it writes its state or block index."""
 
 import contextlib
 import multiprocessing
@@ -14,7 +14,7 @@ from fastevm.chain.storage import DataDirectory, state_snapshot
 from fastevm.node import Mining, Node, dev_node
 
 KILLS = int(os.environ.get("FASTEVM_TEST_KILLS", "6"))
-LONGEST = 0.4  # most seconds from the first new block to the kill
+LONGEST = 0.4  # maximum seconds between the first new block and the kill
 
 
 def opened(path: Path) -> Node:
@@ -24,7 +24,7 @@ def opened(path: Path) -> Node:
 
 
 def mine_until_killed(path: Path, pipe: Connection) -> None:
-    """Mines blocks and reports each hash. Every block may write a snapshot."""
+    """Mines blocks until killed, and reports each hash. Every block may write a snapshot."""
     state_snapshot.SNAPSHOT_GAS = 5 * state_snapshot.BLOCK_GAS  # type: ignore[misc]
     state_snapshot.MIN_PAUSE = 0  # type: ignore[misc]
     node = opened(path)
@@ -45,14 +45,15 @@ def test_no_reported_block_is_missing_after_kills(tmp_path: Path) -> None:
         time.sleep(rng.random() * LONGEST)
         os.kill(process.pid or 0, signal.SIGKILL)
         process.join()
-        # the pipe has ended, or the last message is torn
+        # The pipe ends with the process, or with a message that the kill cut off.
         with contextlib.suppress(EOFError, OSError):
             while reader.poll():
                 known.append(reader.recv())
         saved += (path / "blocks.index").exists()
         node = opened(path)
         chain = node.chain
-        assert chain.head.number - len(known) in (0, 1)  # one block may be written and not reported
+        # The node may have written one more block than it reported.
+        assert chain.head.number - len(known) in (0, 1)
         for number, block_hash in enumerate(known, 1):
             block = chain.block_by_number(number)
             assert block is not None and block.hash == block_hash

@@ -18,7 +18,7 @@ __all__ = ["make_caller"]
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Provides, by parser, the name of the thread that called the parser last."""
+    """Provides parser -> the name of the thread in which the parser last ran."""
     found: dict[str, str] = {}
 
     def watch(module: Any, name: str) -> None:

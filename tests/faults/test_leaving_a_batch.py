@@ -1,4 +1,4 @@
-"""Tests that leaving a batch early neither hangs the process nor leaves bundles running."""
+"""Tests that leaving the loop over a batch early neither hangs nor leaves bundles running."""
 
 import asyncio
 import gc
@@ -15,7 +15,7 @@ from tests.max_wait import MAX_WAIT
 
 A, LOOP = "0x" + "a1" * 20, "0x" + "10" * 20
 STATE = {bytes.fromhex(LOOP[2:]): {"code": bytes.fromhex("5b5f56")}}  # JUMPDEST PUSH0 JUMP
-GAS_CAP = 2**40  # would run for minutes
+GAS_CAP = 2**40  # gas for minutes of looping
 ENDLESS = {
     "blockStateCalls": [
         {

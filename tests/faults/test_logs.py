@@ -1,4 +1,4 @@
-"""Tests that foreign text in the log is escaped and limited in length and rate."""
+"""Tests that text from outside is escaped in the log, and limited in length and rate."""
 
 import logging
 import socket
@@ -43,7 +43,7 @@ def test_a_call_site_is_limited_and_tells_what_it_left_out(monkeypatch: pytest.M
     limit, now = RateLimit(), 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     assert sum(limit.filter(record("lost")) for _ in range(1_000)) == BURST
-    # another exception type has a separate limit
+    # The same call site with another exception type has a separate limit.
     assert limit.filter(record("lost", error=ValueError()))
     now = WINDOW
     last = record("lost")

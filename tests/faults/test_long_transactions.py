@@ -1,4 +1,4 @@
-"""Tests that transactions longer than a slice delay no other transactions and are not lost."""
+"""Tests that transactions that run longer than a slice are not lost and delay no others."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ from fastevm.node.production.sliced_block import SlicedBlock
 from tests.max_wait import MAX_WAIT
 
 BLAKE2F = bytes(19) + b"\x09"
-ROUNDS = 16_400_000  # takes about 0.2 s
+ROUNDS = 16_400_000  # BLAKE2F rounds that take about 0.2 s
 DATA = ROUNDS.to_bytes(4, "big") + bytes(range(208)) + b"\x01"
 LONG_GAS = 16_700_000
 ATTACKERS = range(4)
@@ -27,7 +27,7 @@ HONEST = 5
 
 
 class Watched:
-    """A node that builds slices, and a list of all published slices."""
+    """A node that builds slices, with a list of the slices that it published."""
 
     def __init__(self, **options) -> None:
         self.node: Node = dev_node(accounts=6, **options)
@@ -75,7 +75,7 @@ def live() -> Iterator[Watched]:
 
 
 class Held:
-    """Blocks the execution of a transaction until it is released or cancelled."""
+    """Makes the execution of one transaction wait until it is released or cancelled."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tx_hash = b""
@@ -103,7 +103,7 @@ class Held:
         monkeypatch.setattr(SlicedBlock, "cancel", cancelled)
 
     def begin(self, live: Watched) -> Transaction:
-        """Submits a long transaction. Returns it after its execution has begun."""
+        """Submits a long transaction. Returns it as soon as its execution has begun."""
         transaction = live.signed(0, to=BLAKE2F, data=DATA, gas_limit=LONG_GAS)
         self.tx_hash = transaction.hash
         live.node.submit(transaction.raw)
@@ -196,7 +196,7 @@ def test_a_transaction_that_is_slower_than_expected_is_stopped_for_the_others() 
     node, producer = watched.node, watched.node.producer
     long = watched.signed(0, to=BLAKE2F, data=DATA, gas_limit=LONG_GAS, max_priority_fee_per_gas=99)
     assert long.sender is not None
-    node.pool.run_times.learn(long, long.sender, 0.001, LONG_GAS)  # its code was fast so far
+    node.pool.run_times.learn(long, long.sender, 0.001, LONG_GAS)  # it was fast so far
     node.submit(long.raw)
     transfer = watched.submit(HONEST)
     producer.begin(0)
@@ -230,7 +230,7 @@ def test_a_moved_head_ends_the_long_transaction_of_the_block_before(
 
 
 def test_many_contracts_are_deployed_in_each_slice(live: Watched) -> None:
-    """Unknown code may be slow. Fast creations leave time for the next transactions."""
+    """The node does not know how long a creation takes. A fast one must not use up the slice."""
     sent = [
         live.submit(who, to=None, data=b"\x00", gas_limit=3_000_000)
         for who in range(5)

@@ -1,4 +1,4 @@
-"""Tests that the judge of memory growth tells leaks from the use of older processes."""
+"""Tests that the judge of memory growth tells a leak from the normal growth of a process."""
 
 import json
 import math
@@ -19,13 +19,14 @@ from tests.faults.memory_growth import (
 
 HOURS = 7_200  # seconds of a run
 STEP = 7  # seconds between two samples
-KILLED = (0, 600, 1_800, 3_000, 4_200, HOURS)  # times at which a life begins
-# a function of the time since the start of the run and of the life
+# seconds of the run at which a process is killed and the next begins
+KILLED = (0, 600, 1_800, 3_000, 4_200, HOURS)
+# Returns an amount for the time since the start of the run, and since the start of the process.
 Amount = Callable[[float, float], float]
 
 
 def warm_up(time: float, age: float) -> float:
-    """Returns the MiB of a process that is filling its caches."""
+    """Returns the memory in MiB of a process that fills its caches after its start."""
     return 90 + 60 * (1 - math.exp(-age / 400)) + 6 * math.sin(time)
 
 
@@ -42,7 +43,7 @@ def uses(
 
 
 def kinds(words: list[str]) -> list[str]:
-    """Returns the words without figures."""
+    """Returns the sentences up to their first figure."""
     return [text.partition(" from ")[0] for text in words]
 
 

@@ -1,4 +1,4 @@
-"""Tests that the library gives the same results in threads, tasks and other processes.
+"""Tests that the library gives the same results in threads, in tasks and in other processes.
 
 Free-threaded CPython is not tested: coincurve has no package for 3.13t or 3.14t, and msgspec and
 cryptography have none for 3.13t. `setup.py` refuses such a build.
@@ -42,7 +42,7 @@ def in_a_task(probe: Callable[[], str]) -> str:
 
 def in_a_process(method: str) -> Callable[[Callable[[], str]], str]:
     def run(probe: Callable[[], str]) -> str:
-        probe()  # creates threads and locks in this process before it forks
+        probe()  # Creates threads and locks in this process, which the forked child then inherits.
         context = multiprocessing.get_context(method)
         with ProcessPoolExecutor(1, mp_context=context) as pool:
             return pool.submit(probe).result(LIMIT)

@@ -1,4 +1,4 @@
-"""Tests that moved precompiles are back at their addresses in the next block."""
+"""Tests that a precompile moved by a state override is back at its address in the next block."""
 
 import gc
 
@@ -11,19 +11,19 @@ from fastevm.tracing.blocks import CALLS_ONLY
 
 IDENTITY = bytes(19) + b"\x04"
 CALLER = b"\xbb" * 20
-# calls IDENTITY with one byte and stores the size of its output in slot 0
+# calls IDENTITY with one byte, and stores the output size in slot 0
 CODE = "0x5f5f60015f5f60045af1503d5f55"
 
 
 def test_a_moved_precompile_is_back_in_the_next_block() -> None:
-    """Blocks reuse a machine. It must not keep a pointer to the moves of a finished run."""
+    """Blocks reuse machines, which must not keep a pointer to the moves of a finished run."""
     node = dev_node(accounts=1, mining=Mining.INSTANT)
     node.development.amend({"0x" + CALLER.hex(): {"code": CODE}})
     view = view_of(node.chain.layer_of(node.chain.head.hash))
     moved = {IDENTITY: AccountOverride(move_precompile_to=b"\xaa" * 20)}
     for nonce in range(3):
         call = CallRequest(to=CALLER)
-        # The runner of the first call returns its machine last, so the next owner gets it.
+        # The machine with the moves is returned last, so that the next block reuses it.
         trace_calls(
             view,
             [

@@ -1,4 +1,4 @@
-"""Tests headers with meaningless values: each request gets an answer or an error, no crash."""
+"""Tests that requests with meaningless HTTP headers get an answer or an error, but no crash."""
 
 import asyncio
 import logging
@@ -52,7 +52,7 @@ UPGRADE = {
 
 
 def request(target: bytes, headers: dict[str, bytes]) -> bytes:
-    """Returns a request. A POST gets a body."""
+    """Returns an HTTP request. A POST gets a body."""
     body = BODY if target.startswith(b"POST") else b""
     if body:
         headers = {"Content-Length": b"%d" % len(body), **headers}
@@ -61,7 +61,7 @@ def request(target: bytes, headers: dict[str, bytes]) -> bytes:
 
 
 async def status(address: tuple[str, int], sent: bytes) -> int:
-    """Returns the status of the answer, or 0 if the connection ends or stays open without one."""
+    """Returns the HTTP status, or 0 if the connection closes or stays open without an answer."""
     reader, writer = await asyncio.open_connection(*address)
     try:
         writer.write(sent)
@@ -76,7 +76,7 @@ async def status(address: tuple[str, int], sent: bytes) -> int:
 
 
 async def served(access: Access) -> Server:
-    """Provides a server of a node in memory, with a feed."""
+    """Provides a server with a feed, of a node in memory."""
     node = FakeNode(chain_of(3))
     node.feed = FeedHub(MetricsRegistry())  # type: ignore[attr-defined]
     listener = Listener(DIALECTS["preconf"], port=0, access=access)
@@ -92,7 +92,7 @@ def address_of(server: Server) -> tuple[str, int]:
 
 
 def faults(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Returns the exceptions in the log, without aiohttp's errors for bytes that are no request."""
+    """Returns the exceptions in the log, except aiohttp's about bytes that are no HTTP request."""
     found = [record.exc_info[1] for record in caplog.records if record.exc_info]
     return [repr(error) for error in found if not isinstance(error, HttpProcessingError)]
 

@@ -1,4 +1,4 @@
-"""Tests published attacks on the pool. Senders that pay less, or cannot pay, must evict nobody.
+"""Tests published attacks on the pool: senders that pay less, or cannot pay, must evict nobody.
 
 Sources: "DETER: Denial of Ethereum Txpool Services" (CCS 2021), "Speculative Denial-of-Service
 Attacks in Ethereum" (USENIX Security 2024; MemPurge), "Understanding Ethereum Mempool Security
@@ -33,7 +33,7 @@ LIMITS = PoolLimits(
 )
 HONEST = [number.to_bytes(32, "big") for number in range(1, 1 + CAPACITY)]
 ATTACKERS = [number.to_bytes(32, "big") for number in range(10_001, 10_011)]
-COST = 21_000 * 200 * GWEI  # wei of a transaction with the default fee cap
+COST = 21_000 * 200 * GWEI  # maximum cost in wei of a transfer with the default fee cap
 
 
 def signed(
@@ -78,7 +78,7 @@ def offer(pool: TransactionPool, *transactions: Transaction) -> int:
 
 
 def assert_all_stay(pool: TransactionPool, offers: list[Transaction]) -> None:
-    """Asserts that the pool keeps every honest transaction and its limits."""
+    """Asserts that every honest transaction is still pooled and the pool within its limits."""
     assert [item for item in offers if pool.find(item.hash) is None] == []
     assert pool.executable_count <= CAPACITY
     assert pool.queued_count <= QUEUED
@@ -104,7 +104,7 @@ def test_deter_z_latent_overdrafts_evict_nobody_when_the_gap_closes() -> None:
     for key in ATTACKERS:
         offer(pool, *chain_of(key, range(1, 20), tip=99 * GWEI))
         offer(pool, signed(key, 0, **drain))
-    # Each attacker's first transaction pays for a position. The others cannot be funded.
+    # An attacker's balance pays for the first transaction only, so the pool rejects the others.
     kept = [item for item in offers if pool.find(item.hash) is not None]
     assert len(kept) >= CAPACITY - len(ATTACKERS)
     assert pool.executable_count <= CAPACITY
@@ -139,7 +139,7 @@ def test_funds_are_counted_together_while_a_slice_is_built() -> None:
     pool.open_slice(BASE_FEE)
     first = pool.best()
     assert first is not None
-    pool.confirm(first)  # the state with its costs comes later
+    pool.confirm(first)  # The pool learns of the block before the state with the reduced balance.
     assert offer(pool, signed(key, 1)) == 1
     assert pool.executable_count == 1
 
@@ -224,7 +224,7 @@ def test_a_lost_balance_postpones_what_it_does_not_cover() -> None:
     pool.reset(state(balance=2 * COST), returned=[signed(HONEST[1], 0)])
     assert sorted(pool.executable()[ADDRESSES[key]]) == [0, 1]
     assert sorted(pool.queued()[ADDRESSES[key]]) == [2, 3]
-    pool.reset(state())  # the sender is funded again
+    pool.reset(state())  # resets the pool to the state in which the sender has funds again
     assert sorted(pool.executable()[ADDRESSES[key]]) == [0, 1, 2, 3]
 
 

@@ -18,7 +18,7 @@ STATUSES = (301, 302, 303, 307, 308)
 
 
 class Network:
-    """An upstream that redirects to a forbidden server. ``reached``: requests to that server."""
+    """An upstream that redirects to a forbidden server. ``reached``: what that server received."""
 
     def __init__(self) -> None:
         self.reached: list[str] = []

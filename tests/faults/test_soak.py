@@ -1,4 +1,4 @@
-"""Tests that a short soak passes, and that its report lists failures."""
+"""Tests that a short soak passes, and that its report names failures."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Tests that expensive silent connections do not exhaust the node."""
+"""Tests that many connections that cost the node memory but send little do not exhaust it."""
 
 import asyncio
 import sys
@@ -79,7 +79,7 @@ async def test_floods_of_tiny_frames_do_not_stall_others(make: Make) -> None:
 async def test_frames_behind_a_refused_handshake_are_not_parsed_as_requests(
     make: Make, caplog: pytest.LogCaptureFixture, path: bytes
 ) -> None:
-    """The frames arrive in one packet with the request, and are too many for a WebSocket."""
+    """The frames arrive in one packet with the handshake, too many for a WebSocket."""
     server = await make()
     reader, writer = await connect(server)
     request = UPGRADE.replace(b"GET /", b"GET " + path, 1)
@@ -123,7 +123,10 @@ async def test_an_unfinished_message_counts_with_its_copies_before_it_comes(make
 
 
 async def test_answers_that_one_client_does_not_read_leave_memory_to_others(make: Make) -> None:
-    """The listeners of a node share a budget. The largest user loses its connections first."""
+    """All listeners share one memory budget.
+
+    The client that uses most loses its connections first.
+    """
     server = await make(traffic_size=20 * MEGABYTE)
     await server.listen(Listener(DIALECTS["geth"], port=0))
     request = HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE

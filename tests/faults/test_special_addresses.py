@@ -1,4 +1,4 @@
-"""Tests that URLs in requests cannot reach link-local addresses, and that keys stay out of logs."""
+"""Tests that URLs in requests cannot reach link-local addresses, and that keys are not logged."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ def test_usual_addresses(address: str) -> None:
 
 @pytest.fixture
 def connected(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Provides the addresses to which sockets connected. No packet leaves this machine."""
+    """Provides the addresses that sockets tried to connect to. No packet leaves this machine."""
     found: list[Any] = []
 
     def connect(address: Any, *_: Any) -> socket.socket:

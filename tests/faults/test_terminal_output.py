@@ -1,4 +1,4 @@
-"""Tests that the terminal output of a transaction is limited."""
+"""Tests that the terminal output for one transaction is limited."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests that traces with extreme numbers give an answer or an error."""
+"""Tests that traces of calls with extreme numbers return a result or an error."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -13,10 +13,10 @@ from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Server
 from tests.faults.test_greedy_clients import ask, client
 
-LAST_NONCE = 2**64 - 1  # an account with this nonce cannot create (EIP-2681)
+LAST_NONCE = 2**64 - 1  # An account with this nonce cannot create contracts (EIP-2681).
 SENDER = "0x" + "5e" * 20
 CREATOR = "0x" + "c0" * 20
-CREATE = "0x5f5f5ff000"  # CREATE of an empty contract
+CREATE = "0x5f5f5ff000"  # creates an empty contract
 HEAVY_CALLS = 800
 TRACERS: list[dict[str, Any]] = [
     {},
@@ -38,7 +38,7 @@ async def server() -> AsyncIterator[Server]:
 
 
 async def test_hundreds_of_heavy_calls_end_with_the_limit_that_they_share(server: Server) -> None:
-    """The gas limits sum up to more than 64 bits, and the times to more than a second."""
+    """The gas limits add up to more than 64 bits, the time limits to more than a second."""
     heavy = {"to": LOOPED, "gas": hex(2**63)}
     async with client() as session:
         code = await ask(session, server, "anvil_setCode", LOOPED, LOOP_CODE)

@@ -1,4 +1,4 @@
-"""Tests that any answer of a fork's upstream gives a short error with the endpoint's name."""
+"""Tests that error messages about a fork's upstream are short and name the endpoint."""
 
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ LONG = 10_000_000  # characters
 
 
 class History:
-    """An upstream that answers every request with one fixed value."""
+    """An upstream that answers every request with the same value."""
 
     name = "http://upstream"
 

@@ -1,4 +1,4 @@
-"""Runs a short soak of ``fastevm_watch``: kills, cut links, slow readers and reorganisations."""
+"""Runs a short soak of ``fastevm_watch``: kills, cut links, slow readers, reorganisations."""
 
 from tests.faults.watch_soak import soak
 

@@ -1,17 +1,21 @@
-"""Runs ``fastevm_watch`` subscribers under kills, cut links, slow readers and reorganisations.
+"""Tests ``fastevm_watch`` subscribers under kills, cut links, slow readers and reorganisations.
 
 ``python -m tests.faults.watch_soak --seconds 1800 --subscribers 50 --questions 1000`` runs a node
-with slices and a data directory in another process. Subscribers run in this process, and some in
-separate processes. The node is killed and started again, and its queues are full for a while.
-Subscribers cut their connections, read nothing for seconds or are killed. A proxy resets or holds
-links, and blocks are replaced.
+with slices and a data directory in another process. Most subscribers run in this process, some in
+separate processes. The faults: the node is killed and restarted, and the queue of a subscriber is
+full for a while. Subscribers close their connections, read nothing for seconds, or are killed. A
+proxy resets connections or holds their data back, and blocks are replaced.
 
-Each subscriber keeps a copy of its answers and checks every message. Sequence numbers have no gaps,
-except before a whole picture that says how many messages were missed. A message has only answers
-that differ from the copy. Every transaction stores a larger number than earlier ones, so the value
-of a slot may only fall after a reorganisation, also if the node was killed. Copies for ``latest``
-must equal eth_calls at the block of the message. From time to time no transactions are sent until
-all copies equal the state of the node.
+Each subscriber keeps a copy of all answers and checks every message:
+
+- Sequence numbers have no gaps, except before a full set of answers, which counts the missed
+  messages.
+- A message contains only answers that differ from the copy.
+- Every transaction stores a larger number than earlier ones. So a slot's value falls only after a
+  reorganisation, even if the node was killed.
+- Copies for ``latest`` equal the results of eth_call at the block of the message.
+
+At intervals no transactions are sent until all copies equal the state of the node.
 """
 
 import argparse
@@ -33,19 +37,22 @@ from msgspec import Struct, field
 from fastevm.bench.node.launch import HOST, LoopThread, NodeProcess, fastevm_node, free_port
 from tests.faults.cut_link import CutLink
 
-# Returns the slot of its first argument. With two arguments, stores the second there.
+# With one argument, returns the slot of that number. With two, stores the second in that slot.
 TABLE_CODE: Final = "602036116010575f35545f5260205ff35b6020355f355500"
 CLOCK_CODE: Final = "435f5260205ff3"  # returns NUMBER
 INIT: Final = "60{size:02x}600a5f3960{size:02x}5ff3"  # init code that returns the code after it
 LARGEST_MESSAGE: Final = 2**26
 RECEIPT_SECONDS: Final = 30.0
-SAFE_SECONDS: Final = 1.5  # two blocks, after which no reorganisation removes the contracts
-CALLS_AT_ONCE: Final = 500  # calls per request
-CALM_SECONDS: Final = 30.0  # seconds within which all copies must equal the state
-# seconds after a reorganisation in which older messages may still arrive
+# Two blocks. A later reorganisation does not remove the contracts.
+SAFE_SECONDS: Final = 1.5
+CALLS_AT_ONCE: Final = 500  # calls per batch request
+# Without new transactions, all copies must equal the state within this many seconds.
+CALM_SECONDS: Final = 30.0
+# For this many seconds after a reorganisation, messages may still contain older values.
 REORG_SECONDS: Final = 5.0
 RETRY_SECONDS: Final = 0.2
-CHILD_SECONDS: Final = (8.0, 40.0)  # seconds that a subscriber in a separate process lives
+# Minimum and maximum seconds until a subscriber in a separate process is killed.
+CHILD_SECONDS: Final = (8.0, 40.0)
 CONNECTION_SECONDS: Final = (2.0, 40.0)
 LINKED: Final = 5  # one of this many subscribers connects through the proxy
 CHILDREN: Final = 2
@@ -53,13 +60,13 @@ TAGS: Final = ("pending", "latest")
 
 
 class Fault(AssertionError):
-    """Raised if a subscriber got a wrong message or missed a message."""
+    """Raised if a subscriber got a wrong message or did not get a message."""
 
 
 class Copy(Struct):
-    """The answers that a subscriber has received over one connection."""
+    """The answers that a subscriber has over its current connection."""
 
-    slots: list[int]  # question -> slot of the table; the last question is about the block
+    slots: list[int]  # question -> slot it reads; one more question reads the block number
     answers: dict[int, str] = field(default_factory=dict)
     sequence: int = 0
     number: int = 0
@@ -70,7 +77,7 @@ class Copy(Struct):
     changes: int = 0
 
     def apply(self, message: dict[str, Any]) -> dict[int, str]:
-        """Checks a message and applies it. Returns the new answers."""
+        """Checks a message and updates the copy. Returns the new answers."""
         self.messages += 1
         is_whole = message.get("snapshot", False)
         reported = {answer["question"]: answer for answer in message["answers"]}
@@ -101,31 +108,31 @@ class Copy(Struct):
 
 
 class Harness:
-    """Runs a node with slices in another process, and keeps its recent events."""
+    """Runs a node with slices in another process, and records what happened to it."""
 
     def __init__(self, node: NodeProcess, http: aiohttp.ClientSession) -> None:
         self.node, self.http = node, http
         self.random = random.Random(7)
-        self.written = 0  # the last value that a transaction stored
-        self.reorganised = 0.0  # when the last reorganisation ended
-        self.is_calm = False  # nothing is sent, cut or delayed
+        self.written = 0  # the number that the last transaction stored
+        self.reorganised = 0.0  # monotonic time when the last reorganisation ended
+        self.is_calm = False  # if true, no transactions are sent and no faults injected
         self.table = self.clock = self.sender = ""
         self.done: Counter[str] = Counter()
 
     async def send(self, body: Any) -> Any:
-        """Returns the answer to a request over HTTP."""
+        """Sends a JSON-RPC body over HTTP. Returns the answer."""
         async with self.http.post(self.node.url, json=body) as response:
             return await response.json()
 
     async def request(self, method: str, *params: Any) -> Any:
-        """Returns the result of a request. Raises Fault for an error."""
+        """Returns the result of a JSON-RPC request. Raises Fault if the answer is an error."""
         answer = await self.send({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         if "error" in answer:
             raise Fault(f"{method}: {answer['error']}")
         return answer["result"]
 
     async def deploy(self) -> None:
-        """Creates the contracts with ordinary transactions, because these survive kills."""
+        """Deploys the contracts with ordinary transactions, which survive a kill of the node."""
         self.sender = (await self.request("eth_accounts"))[0]
         found = []
         for code in (TABLE_CODE, CLOCK_CODE):
@@ -151,7 +158,7 @@ class Harness:
             self.done["transactions"] += 1
 
     async def values(self, slots: list[int], block: Any) -> dict[int, str] | None:
-        """Returns the values of slots by eth_call, or None if a call fails."""
+        """Reads slots with eth_call. Returns slot -> value, or None if a call fails."""
         found = {}
         for first in range(0, len(slots), CALLS_AT_ONCE):
             some = slots[first : first + CALLS_AT_ONCE]
@@ -180,7 +187,7 @@ class Harness:
 
 @contextmanager
 def started(directory: Path) -> Iterator[tuple[NodeProcess, int]]:
-    """Provides a node with 600 ms blocks and 100 ms slices, and its second port."""
+    """Provides a node with 600 ms blocks and 100 ms slices, and the port of its second listener."""
     second = free_port()
     options = ["--block-time", "600ms", "--slice-interval", "100ms", "--threads", "1"]
     options += ["--datadir", str(directory / "chain"), "--listen", f"geth@{HOST}:{second}"]
@@ -193,7 +200,7 @@ def started(directory: Path) -> Iterator[tuple[NodeProcess, int]]:
 
 
 class Subscriber:
-    """A client that watches, checks messages, and sometimes reads slowly or disconnects."""
+    """A ``fastevm_watch`` client that checks messages and sometimes stops reading or leaves."""
 
     def __init__(
         self, number: int, table: str, clock: str, ports: tuple[int, ...], wanted: tuple[int, int]
@@ -205,22 +212,23 @@ class Subscriber:
         self.slots = self.random.sample(range(slots), min(questions - 1, slots))
         self.tag = TAGS[number % 5 == 0]
         self.copy = Copy(self.slots)
-        self.newest: dict[int, tuple[int, float]] = {}  # slot -> value, and when it was received
+        # slot -> last value, and when it was received
+        self.newest: dict[int, tuple[int, float]] = {}
         self.totals: Counter[str] = Counter()
         self.ends = False
 
     def request(self) -> dict[str, Any]:
-        """Returns the request object of the subscription."""
+        """Returns the parameter object of the subscription."""
         calls = [{"to": self.table, "data": f"0x{slot:064x}"} for slot in self.slots]
         return {"calls": [*calls, {"to": self.clock}], "block": self.tag}
 
     @property
     def source(self) -> str:
-        """Returns a separate address, because limits apply per address."""
+        """Returns the subscriber's own source address, because limits apply per address."""
         return f"127.0.1.{self.number + 1}"
 
     async def run(self, harness: Harness) -> None:
-        """Watches until the end, with a new connection after each cut."""
+        """Watches until the end of the soak. Reconnects after each cut."""
         connector = aiohttp.TCPConnector(local_addr=(self.source, 0))
         async with aiohttp.ClientSession(connector=connector) as http:
             while not self.ends:
@@ -231,7 +239,7 @@ class Subscriber:
                     await asyncio.sleep(RETRY_SECONDS)
 
     async def watch(self, http: aiohttp.ClientSession, harness: Harness) -> None:
-        """Watches over one connection."""
+        """Watches over one connection until it ends."""
         self.copy = Copy(self.slots)
         cut = time.monotonic() + self.random.uniform(*CONNECTION_SECONDS)
         try:
@@ -249,7 +257,7 @@ class Subscriber:
                             return
                         await self.take(json.loads(message.data), harness)
                         await self.disturb(socket, harness)
-                if self.random.random() < 0.5:  # without a close message
+                if self.random.random() < 0.5:  # disconnects without a close frame
                     transport = socket._conn.transport if socket._conn else None
                     if transport is not None:
                         transport.abort()
@@ -265,7 +273,7 @@ class Subscriber:
             self.copy = Copy(self.slots)
 
     async def disturb(self, socket: aiohttp.ClientWebSocketResponse, harness: Harness) -> None:
-        """Sometimes reads nothing for a while."""
+        """Sometimes stops reading for a while."""
         if harness.is_calm or self.random.random() >= 0.005:
             return
         self.totals["pauses"] += 1
@@ -291,7 +299,7 @@ class Subscriber:
             await self.check_block(harness)
 
     def check_order(self, fresh: dict[int, str], harness: Harness) -> None:
-        """Checks that no slot gets an older value, unless blocks were replaced."""
+        """Checks that no slot returns to an older value, unless a reorganisation explains it."""
         now = time.monotonic()
         for question, text in fresh.items():
             if question == len(self.slots):
@@ -303,7 +311,7 @@ class Subscriber:
             self.newest[slot] = value, now
 
     async def check_block(self, harness: Harness) -> None:
-        """Checks that the copy equals eth_calls at the block of the last message."""
+        """Checks that the copy equals the results of eth_call at the last message's block."""
         answers, block = dict(self.copy.answers), {"blockHash": self.copy.hash}
         try:
             found = await harness.values(self.slots, block)
@@ -318,7 +326,7 @@ class Subscriber:
         self.totals["compared at a block"] += len(found)
 
     def differs(self, values: dict[int, str]) -> str | None:
-        """Returns the difference between the copy and the state, or None if there is none."""
+        """Returns a text about the first difference between copy and state, or None if equal."""
         if not self.copy.messages:
             return "it is not connected"
         for question, slot in enumerate(self.slots):
@@ -343,11 +351,14 @@ class Soak:
         self.is_over = False
 
     def ports_of(self, number: int) -> tuple[int, ...]:
-        """Returns the ports from which a subscriber chooses."""
+        """Returns the ports that a subscriber may connect to: of the node or of the proxy."""
         return (self.link.port,) if number % LINKED == LINKED - 1 else self.ports
 
     async def run(self, end: float, *, kill_every: float, calm_every: float) -> None:
-        """Runs all subscribers and faults until the end. Raises Fault."""
+        """Runs all subscribers and faults until a time.
+
+        Raises Fault if a subscriber found an error.
+        """
         async with asyncio.TaskGroup() as group:
             for client in self.clients:
                 group.create_task(client.run(self.harness))
@@ -362,7 +373,7 @@ class Soak:
                     client.ends = True
 
     async def disturb(self, end: float, kill_every: float, calm_every: float) -> None:
-        """Sends transactions, kills the node, cuts links and reorganises until the end."""
+        """Sends transactions, kills the node, cuts links and reorganises until a time."""
         harness, random = self.harness, self.harness.random
         next_kill = time.monotonic() + kill_every
         next_calm = time.monotonic() + calm_every
@@ -389,7 +400,7 @@ class Soak:
                 next_calm = time.monotonic() + calm_every
 
     async def hold_link(self) -> None:
-        """Resets the links of the proxy or blocks them for a while."""
+        """Makes the proxy reset its connections, or hold their data back for a while."""
         if self.harness.random.random() < 0.5:
             await asyncio.to_thread(self.link.cut)
         else:
@@ -399,11 +410,14 @@ class Soak:
         self.harness.done["held links"] += 1
 
     async def calm(self) -> None:
-        """Sends nothing until all copies equal the state. Raises Fault if that takes too long."""
+        """Sends no transactions until all copies equal the state.
+
+        Raises Fault after `CALM_SECONDS`.
+        """
         harness = self.harness
         harness.is_calm = True
         try:
-            await asyncio.sleep(1.5)  # until every transaction is in a block
+            await asyncio.sleep(1.5)  # until a block contains every transaction
             values = {tag: await harness.values(list(range(self.wanted[1])), tag) for tag in TAGS}
             end = time.monotonic() + CALM_SECONDS
             while True:
@@ -419,7 +433,7 @@ class Soak:
             harness.is_calm = False
 
     async def children(self, number: int) -> None:
-        """Repeatedly starts a subscriber in a separate process and kills it."""
+        """Repeatedly starts a subscriber in a separate process and kills it after a while."""
         harness = self.harness
         values = (number, harness.table, harness.clock, harness.node.port, *self.wanted)
         arguments = ["-m", "tests.faults.watch_soak", "--child", *map(str, values)]
@@ -442,7 +456,7 @@ class Soak:
 
 
 async def child(values: list[str]) -> None:
-    """Watches until this process is killed."""
+    """Runs one subscriber until this process is killed."""
     number, (table, clock) = int(values[0]), values[1:3]
     port, questions, slots = map(int, values[3:])
     client = Subscriber(number, table, clock, (port,), (questions, slots))
@@ -450,7 +464,8 @@ async def child(values: list[str]) -> None:
     node = fastevm_node()
     node.url = f"http://{HOST}:{port}"
     harness = Harness(node, http)
-    harness.reorganised = float("inf")  # this process does not know of reorganisations
+    # A subscriber process does not learn of reorganisations, so any value may fall.
+    harness.reorganised = float("inf")
     await client.run(harness)
 
 
@@ -463,7 +478,7 @@ async def soak(
     kill_every: float = 60.0,
     calm_every: float = 45.0,
 ) -> Counter[str]:
-    """Runs all subscribers and faults, and returns a report. Raises Fault."""
+    """Runs all subscribers and faults. Returns a report. Raises Fault if a check fails."""
     with (
         tempfile.TemporaryDirectory(prefix="fastevm-watch-soak-") as name,
         started(Path(name)) as (node, second),
@@ -478,7 +493,7 @@ async def soak(
             finally:
                 made.link.close()
                 made.thread.close()
-            await asyncio.sleep(1.0)  # until the node has noticed that all clients left
+            await asyncio.sleep(1.0)  # gives the node time to notice that all clients left
             done = harness.done
             for client in made.clients:
                 done.update(client.totals)

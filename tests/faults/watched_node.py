@@ -1,7 +1,7 @@
-"""Runs a node with fillable subscriber queues. Takes the options of `fastevm node`.
+"""Runs a node whose subscriber queues can be filled. Takes the options of `fastevm node`.
 
-Each line of its standard input is a number of seconds. For this time the queue of one subscriber of
-``fastevm_watch`` is full, as if the client read nothing.
+Each line of standard input is a number of seconds. For so long the queue of one ``fastevm_watch``
+subscriber is full, as if the client read nothing.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from fastevm.rpc.transport.server import Server, serve
 
 
 async def fill_queue(server: Server, seconds: float) -> None:
-    """Fills the queue of a subscriber for ``seconds``."""
+    """Fills the queue of one subscriber for ``seconds``."""
     subscribers = list(server.hub.watching._standing)
     if not subscribers:
         return
@@ -27,7 +27,7 @@ async def fill_queue(server: Server, seconds: float) -> None:
 
 
 def fill_queues(server: Server, loop: asyncio.AbstractEventLoop) -> None:
-    """Reads commands to fill queues from standard input until it ends."""
+    """Fills a queue for each line of standard input, until standard input ends."""
     for line in sys.stdin:
         asyncio.run_coroutine_threadsafe(fill_queue(server, float(line)), loop)
 

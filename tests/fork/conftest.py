@@ -1,4 +1,7 @@
-"""Provides upstream nodes with the market in their genesis, shared by the tests of a module."""
+"""Provides upstream nodes whose genesis contains the contracts of `market`.
+
+The tests of a module share them.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -23,7 +26,7 @@ def own() -> Iterator[Upstream]:
 
 @pytest.fixture(scope="module")
 def anvil() -> Iterator[Upstream]:
-    """Provides anvil with equal blocks. Skips if npm is missing."""
+    """Provides anvil with the same blocks. Skips if npm is missing."""
     if shutil.which("npm") is None:
         pytest.skip("needs npm")
     try:
@@ -37,6 +40,6 @@ def anvil() -> Iterator[Upstream]:
 
 @pytest.fixture(scope="module", params=["own", "anvil"])
 def either(request: pytest.FixtureRequest) -> Upstream:
-    """Provides fastevm, then anvil."""
+    """Provides the fastevm node, then anvil."""
     node: Upstream = request.getfixturevalue(request.param)
     return node

@@ -1,6 +1,6 @@
-"""Fetches into a cache until the process is killed: ``fetching.py URL BLOCK FOLDER SEED``.
+"""Fetches values into a cache until this process is killed: ``fetching.py URL BLOCK FOLDER SEED``.
 
-Prints a line for each completed fetch with the number of values.
+Prints the number of values after each fetch.
 """
 
 import random
@@ -29,7 +29,7 @@ def keys() -> tuple[list[bytes], list[tuple[bytes, int]]]:
 
 
 def main(url: str, block: int, folder: Path, seed: int) -> None:
-    """Fetches random keys forever."""
+    """Fetches random values forever."""
     chance = random.Random(seed)
     accounts, slots = keys()
     with RemoteSource.open(url, block, cache=folder, progress=False) as source:

@@ -14,11 +14,11 @@ from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.bench.remote.proxy import Proxy
 from tests.faults import faulty_endpoints as faulty
 
-STANDARD_TRIPS = 3  # for a cold call, if the endpoint has only the standard methods
-TRACED_TRIPS = 1  # if the endpoint is known to have prestate traces
-MANY_TRIPS = 10  # for a thousand bundles
+STANDARD_TRIPS = 3  # round trips of a cold call, if the endpoint has only the standard methods
+TRACED_TRIPS = 1  # round trips of a cold call, if prestate traces are known to be available
+MANY_TRIPS = 10  # round trips of a thousand bundles
 MANY = 1_000
-# The methods that an endpoint has besides reads of single values.
+# Description -> the methods that the endpoint rejects. Reads of single values always work.
 LADDER: dict[str, tuple[str, ...]] = {
     "everything": (),
     "no traces": tuple(name for name in faulty.PREFETCH if name.startswith("debug_")),
@@ -46,7 +46,7 @@ def proxy(either: Upstream) -> Iterator[Proxy]:
 
 
 def forked(proxy: Proxy, upstream: Upstream, **options: Any) -> EVM:
-    # for its newest block anvil would also be asked whether the block is still the newest
+    # At the newest block, a fork of anvil would also ask whether the block is still the newest.
     block = upstream.head - 1
     chosen: dict[str, Any] = {"block": block, "cache": False, "progress": False, **options}
     return EVM.fork(proxy.url, **chosen)
@@ -82,7 +82,8 @@ def test_a_call_gives_what_the_upstream_gives(
 def test_few_round_trips_on_standard_methods(either: Upstream, proxy: Proxy, name: str) -> None:
     refused = [each for each in faulty.PREFETCH if each != "eth_createAccessList"]
     proxy.endpoint = faulty.Refuses(refused)
-    call(forked(proxy, either), CALLS[name])  # the fork now knows the available methods
+    # The process now knows which methods the endpoint has.
+    call(forked(proxy, either), CALLS[name])
     machine = forked(proxy, either)
     proxy.count_anew()
     call(machine, CALLS[name])
@@ -94,7 +95,7 @@ def test_one_round_trip_where_traces_are_served(
     either: Upstream, proxy: Proxy, tmp_path: Path, name: str
 ) -> None:
     first = forked(proxy, either, cache=tmp_path)
-    call(first, market.balance_call(7, 7))  # the cache stores the available methods
+    call(first, market.balance_call(7, 7))  # The cache now contains which methods the endpoint has.
     machine = forked(proxy, either, cache=tmp_path)
     proxy.count_anew()
     call(machine, CALLS[name])

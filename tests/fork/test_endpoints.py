@@ -1,4 +1,4 @@
-"""Tests faulty endpoints: values are right, or an error names the endpoint and a remedy."""
+"""Tests faulty endpoints: all values are right, or an error names the endpoint and a remedy."""
 
 import re
 import time
@@ -21,7 +21,7 @@ HURRIED = {"timeout": 1.0, "backoff": 0.02, "retries": 4, "progress": False}
 HURRIED["compute_units_per_second"] = 20_000
 Made = Callable[[], Endpoint]
 
-# Name -> an endpoint through which all values can be read.
+# Name -> an endpoint whose faults the client overcomes, so that all values are read.
 SURMOUNTABLE: dict[str, Made] = {
     "nothing wrong": Endpoint,
     "batches of 10": lambda: faulty.BatchLimit(10),
@@ -55,7 +55,7 @@ SURMOUNTABLE: dict[str, Made] = {
     "a page of a portal": lambda: faulty.Answers(faulty.not_json, 2, first=1),
     "half an answer": lambda: faulty.Answers(faulty.halved, 2, first=1),
 }
-# Name -> an endpoint through which reads fail, and words of the error.
+# Name -> an endpoint from which nothing can be read, and a part of the error.
 HOPELESS: dict[str, tuple[Made, str]] = {
     "429 for ever": (lambda: faulty.TooMany(faulty.WIDE, first=1), r"429"),
     "429 as an error for ever": (
@@ -92,7 +92,7 @@ def opened(url: str, tmp_path: Path, **options: Any) -> RemoteSource:
 
 
 def check_text(error: ForkError, proxy: Proxy) -> None:
-    """Checks that an error names the endpoint and contains no API key."""
+    """Asserts that an error names the endpoint and contains no API key."""
     text = str(error)
     assert KEY not in text and KEY not in repr(error.__context__)
     assert re.search(r"127\.0\.0\.1:\d+", text), text

@@ -1,4 +1,4 @@
-"""Tests a node that follows an endpoint which lies, lags or reorganises. It must recover."""
+"""Tests that a follower recovers from an endpoint that lies, lags or reorganises."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ from tests.faults import faulty_endpoints as faulty
 from tests.max_wait import MAX_WAIT
 
 COUNTER, PAYER = b"\xc0" * 20, b"\xc2" * 20
-# adds one to slot 7 and logs the sum
+# increments slot 7 and logs the new value
 COUNTER_CODE = bytes.fromhex("6007546001018060075560005260206000a000")
 # logs its balance, then increments the counter
 PAYER_CODE = bytes.fromhex("4760005260206000a0") + COUNTER_CODE
@@ -63,7 +63,7 @@ def make_block(upstream: ServerThread, nonce: int, to: bytes = COUNTER) -> None:
 
 
 def in_step(upstream: ServerThread, node: Node) -> None:
-    """Waits until the node has the newest block, and a pending block that is its child."""
+    """Waits until the node has the upstream's newest block, and its pending block is the child."""
     head = upstream.server.node.chain.head
     wait_for(lambda: node.chain.head.hash == head.hash, MAX_WAIT, "it did not follow")
 
@@ -112,7 +112,7 @@ def test_a_lie_is_reported_as_long_as_it_lasts(
 def test_a_value_that_was_wrong_once_is_replaced(
     upstream: ServerThread, proxy: Proxy, lie: str
 ) -> None:
-    """A reader got the wrong value before the next block arrived."""
+    """The node has cached the wrong value before the next block arrives."""
     target, endpoint = LIES[lie]
     node = follower_of(proxy)
     proxy.endpoint = endpoint
@@ -138,7 +138,7 @@ def test_a_wrong_value_is_not_carried_into_the_next_generation(
     upstream: ServerThread, proxy: Proxy
 ) -> None:
     node = follower_of(proxy)
-    node.remote.follower.limit = 1  # the remote base block advances with every block
+    node.remote.follower.limit = 1  # The remote base block then advances with every block.
     proxy.endpoint = faulty.Lies(COUNTER, 7, 1_000)
     with ServerThread(node) as server, server.client() as here:
         here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", "latest")
@@ -151,7 +151,7 @@ def test_a_wrong_value_is_not_carried_into_the_next_generation(
 
 
 def test_a_machine_that_lags_moves_no_head(upstream: ServerThread, proxy: Proxy) -> None:
-    """An address has two machines. One of them is two blocks behind."""
+    """The endpoint is a load balancer with two nodes, one of them two blocks behind."""
     node = follower_of(proxy)
     with ServerThread(node) as server, upstream.client() as there:
         for nonce in range(3):
@@ -179,7 +179,7 @@ def test_a_machine_that_lags_moves_no_head(upstream: ServerThread, proxy: Proxy)
 def test_a_reorganisation_through_the_proxy_is_followed(
     upstream: ServerThread, proxy: Proxy
 ) -> None:
-    """Nobody requests values of the removed block."""
+    """No request reads a value of the removed blocks."""
     node = follower_of(proxy)
     with ServerThread(node) as server, upstream.client() as there:
         make_block(upstream, 0)

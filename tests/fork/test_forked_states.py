@@ -1,4 +1,4 @@
-"""Tests the options of pytest and of the conformance runner that fork every state."""
+"""Tests the pytest and conformance options that put a remote state below every state."""
 
 import subprocess
 import sys

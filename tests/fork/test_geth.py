@@ -1,4 +1,4 @@
-"""Tests a node that forks and follows a real geth, replays its transactions, and answers alike."""
+"""Tests a node that follows a real geth, replays its transactions, and gives the same answers."""
 
 import json
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from tests.rpc.block_names import DEPLOYED, Named, ask, requests
 
 POLL_MS = 20
 COUNT_SLOT = 7
-NOT_THERE = -32601  # code for a method that geth does not have
+NOT_THERE = -32601  # error code of a method that geth does not have
 
 UNVERIFIED = "fork_unverified_blocks_total"
-# Methods whose results differ from geth's, with the reason.
+# Method -> why its results differ from geth's.
 DIFFERENT: dict[str, str] = {
     "debug_executionWitness": "a witness needs the trie, and the state is known in part",
     "debug_storageRangeAt": "it needs all slots, and they are known in part",
@@ -30,7 +30,7 @@ UNKNOWN = "0x" + "00" * 32
 
 @pytest.fixture(scope="module")
 def geth() -> Iterator[Geth]:
-    """Provides geth with a contract that has counted to three."""
+    """Provides geth with a counter contract at three."""
     with geth_or_skip() as node:
         for _ in range(3):
             node.count()
@@ -60,9 +60,9 @@ def follower(geth: Geth) -> Iterator[tuple[Node, JsonRpcClient]]:
 
 
 def in_step(geth: Geth, node: Node) -> None:
-    """Waits until the node has the newest block of geth.
+    """Waits until the node has geth's newest block.
 
-    geth may mine an empty block after a transaction, so its newest block is read each time.
+    geth may mine an empty block after a transaction, so the newest block is read each time.
     """
 
     wait_for(lambda: node.chain.head.hash == newest(geth), MAX_WAIT, "it did not follow")
@@ -76,7 +76,7 @@ def newest(geth: Geth) -> bytes:
 def both(
     geth: Geth, follower: tuple[Node, JsonRpcClient], method: str, params: list[Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the responses of geth and of the follower at one newest block."""
+    """Returns geth's and the follower's responses while both have the same newest block."""
     node, client = follower
 
     def asked() -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -131,7 +131,7 @@ def test_a_replayed_transaction_has_the_trace_of_geth(
 
 
 def without_root(answer: dict[str, Any]) -> dict[str, Any]:
-    """Removes state root and hash of a simulated block, because a fork cannot compute them."""
+    """Returns a simulated block without state root and hash, which a fork cannot compute."""
     text = json.dumps(answer)
     for block in answer["result"]:
         text = text.replace(block["hash"], UNKNOWN).replace(block["stateRoot"], UNKNOWN)

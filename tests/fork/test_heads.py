@@ -1,4 +1,4 @@
-"""Tests endpoints that lag, reorganise or change chains. All values must belong to one block."""
+"""Tests endpoints that lag, reorganise or change chains: all values must be of the same block."""
 
 import threading
 import time
@@ -24,7 +24,8 @@ TOKEN = market.TOKEN_ADDRESSES[1]
 SLOT = market.token_slot_of(3)
 COUNTER = "0x" + "c0" * 20
 COUNTING = "0x5f54600101805f555f52600760205fa160205ff3"  # increments slot 0 and emits a log
-ATTEMPTS = 12  # without the check, 99 of 100 runs would read a wrong value in at least one attempt
+# With so many attempts, 99 of 100 test runs would notice if the check of the block were missing.
+ATTEMPTS = 12
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def test_a_chain_id_that_is_not_expected_is_an_error(proxy: Proxy, tmp_path: Pat
 
 
 def test_caches_of_two_chains_do_not_mix(own: Upstream, proxy: Proxy, tmp_path: Path) -> None:
-    """Both chains have equal chain ids and block numbers."""
+    """Both chains have the same chain id and the same block numbers."""
     document = market.empty_genesis() | {"timestamp": hex(market.GENESIS_TIME - 1)}
     wanted = Wanted({TOKEN}, {(TOKEN, SLOT)})
     with opened(proxy, tmp_path, own.head - 2) as source:
@@ -130,7 +131,7 @@ def test_one_of_several_nodes_lags(own: Upstream, proxy: Proxy, tmp_path: Path, 
 def test_a_lie_in_a_trace_alone_is_not_believed(
     own: Upstream, proxy: Proxy, tmp_path: Path
 ) -> None:
-    """Values from a trace are compared with a read before use."""
+    """A value from a trace is compared with a read of the value before it is used."""
 
     class LyingTraces(faulty.Lies):
         def _changed(self, method: str, params: list[Any], result: Any) -> Any:
@@ -146,7 +147,7 @@ def test_a_lie_in_a_trace_alone_is_not_believed(
 
 
 class Miner(threading.Thread):
-    """Makes anvil mine blocks continuously. Every slot changes in each block."""
+    """Makes anvil mine continuously, with a new value in every slot in each block."""
 
     def __init__(self, node: Upstream) -> None:
         super().__init__()
@@ -174,7 +175,7 @@ class Miner(threading.Thread):
 
 
 def test_the_newest_state_of_a_node_that_mines_is_that_of_one_block(anvil: Upstream) -> None:
-    """While it mines, anvil returns values of the next block in about a third of these reads."""
+    """While anvil mines, about a third of these reads return values of the next block."""
     wanted, differences = Wanted(slots={(bytes.fromhex(COUNTER[2:]), 0)}), []
     with Proxy(anvil.url) as proxy, Miner(anvil):
         for _ in range(ATTEMPTS):

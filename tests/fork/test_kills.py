@@ -1,4 +1,4 @@
-"""Kills processes while they fetch into one cache. No cached value may ever be wrong."""
+"""Kills processes that fetch into the same cache. No cached value may ever be wrong."""
 
 import random
 import sqlite3
@@ -19,14 +19,14 @@ from fastevm.fork.remote_source import RemoteSource
 from tests.fork import fetching, truth
 from tests.shared_data import ROOT
 
-LATENCY = 0.01  # seconds
-FIRST_ANSWER = 30.0  # limit in seconds until a process begins to fetch
-MOST_WAIT = 0.25  # seconds of fetching before the kill
-SIDE_BY_SIDE = 2  # processes on one cache
+LATENCY = 0.01  # latency of the endpoint in seconds
+FIRST_ANSWER = 30.0  # seconds within which a process must fetch its first value
+MOST_WAIT = 0.25  # maximum seconds that a process fetches before it is killed
+SIDE_BY_SIDE = 2  # number of processes that use the cache at the same time
 
 
 def begin(url: str, block: int, folder: Path, seed: int) -> subprocess.Popen[str]:
-    """Starts a process that fetches."""
+    """Starts `fetching` in a process."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.fork.fetching", url, str(block), str(folder), str(seed)],
         cwd=ROOT, env=child_environment(), stdout=subprocess.PIPE, text=True,
@@ -34,7 +34,7 @@ def begin(url: str, block: int, folder: Path, seed: int) -> subprocess.Popen[str
 
 
 def cached(folder: Path, block_hash: bytes) -> Found:
-    """Reads the cache file of a block without the code that wrote it."""
+    """Parses the cache file of a block, independently of the code that wrote it."""
     found = Found()
     (path,) = folder.glob("*.sqlite")
     with sqlite3.connect(path) as file:
@@ -59,7 +59,7 @@ def cached(folder: Path, block_hash: bytes) -> Found:
 
 
 def kill_often(own: Upstream, folder: Path, kills: int, seed: int) -> None:
-    """Starts processes, kills each at a random moment, then compares all cached values."""
+    """Starts processes, kills each at a random time, then checks all cached values."""
     chance = random.Random(seed)
     block = own.head - 1
     block_hash = bytes.fromhex(own.ask("eth_getBlockByNumber", hex(block), False)["hash"][2:])
@@ -87,7 +87,7 @@ def kill_often(own: Upstream, folder: Path, kills: int, seed: int) -> None:
 
 
 def check_offline(own: Upstream, url: str, folder: Path, block: int, found: Found) -> None:
-    """Checks that equal values are read offline, and that errors name missing values."""
+    """Checks that cached values are read offline, and that an error names a missing value."""
     with RemoteSource.open(url, block, cache=folder, offline=True, progress=False) as source:
         again = source.fetch(Wanted(set(found.accounts), set(found.slots)))
         assert again.slots.items() >= found.slots.items()

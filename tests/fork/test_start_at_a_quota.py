@@ -1,6 +1,7 @@
-"""Starts a fork at an endpoint with the quota of a free plan.
+"""Tests how long a fork takes to start at an endpoint with the quota of a free plan.
 
-The quota is 330 compute units per second, so the duration depends on units, not on the machine.
+The quota is 330 compute units per second. So the duration depends on the number of units, not on
+the machine.
 """
 
 import shutil
@@ -17,17 +18,18 @@ from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND, compute_units
 from tests.ecosystem.development.nodes import anvil
 
 SECONDS_BEHIND_ANVIL = 2
-LOW_QUOTA = 100  # compute units a second
-SECONDS = 4  # of the quota, including requests of the head follower
-LARGEST = 16  # calls per request
+LOW_QUOTA = 100  # compute units per second
+# A start, with the first requests of the head follower, may use the quota of this many seconds.
+SECONDS = 4
+LARGEST = 16  # maximum calls in a request
 
 
 @dataclass
 class Quota(Endpoint):
     """Counts compute units and answers HTTP 429 above the quota."""
 
-    requested: int = 0  # units of all requests
-    served: int = 0  # units of accepted requests
+    requested: int = 0  # compute units of all requests
+    served: int = 0  # compute units of accepted requests
     sizes: list[int] = field(default_factory=list)  # number of calls in each request
     _left: float = DEFAULT_UNITS_PER_SECOND
     _at: float = field(default_factory=time.monotonic)
@@ -53,7 +55,7 @@ def proxy(own: Upstream) -> Iterator[Proxy]:
 
 
 def cost(proxy: Proxy, node: NodeProcess) -> Quota:
-    """Returns the compute units that the endpoint counted until the node returned its head."""
+    """Starts the node. Returns the counts of the endpoint up to the node's first answer."""
     proxy.endpoint = quota = Quota()
     with node:
         assert int(node.ask("eth_blockNumber"), 16) > 0

@@ -1,4 +1,4 @@
-"""Tests EVM.fork, the state before a transaction, and replays, on running nodes."""
+"""Tests EVM.fork, the state before a transaction, and replays, against running nodes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_changes_stay_here(either: Upstream) -> None:
 
 @pytest.mark.parametrize("index", [0, 1, 7, 20])
 def test_the_state_in_front_of_a_transaction(either: Upstream, index: int) -> None:
-    """The rest of the block, executed on this state, gives the state after the block."""
+    """Executing the remaining transactions on the state must give the state after the block."""
     assert either.busy is not None
     number = either.busy.number
     evm = EVM.fork(either.url, number, tx_index=index, cache=False)

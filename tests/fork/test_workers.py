@@ -1,4 +1,4 @@
-"""Tests bundles on a fork in worker processes, which receive fetched values and have no network."""
+"""Tests bundles on a fork in worker processes, which get the fetched values and use no network."""
 
 import http.client
 import multiprocessing
@@ -18,7 +18,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 def go_offline() -> None:
-    """Prevents new HTTP connections of this process."""
+    """Makes every new HTTP connection of this process fail."""
 
     def refuse(self: http.client.HTTPConnection) -> None:
         raise OSError("a worker asked the network")
@@ -34,7 +34,7 @@ def proxy(own: Upstream) -> Iterator[Proxy]:
 
 @pytest.fixture(scope="module")
 def expected(own: Upstream) -> list[bytes]:
-    """Runs the bundles on threads of this process. Returns their outputs."""
+    """Returns the outputs of the bundles on threads of this process."""
     with Proxy(own.url) as proxy:
         results = simulate_many(forked(proxy, own).state, bundles())
         return [result.calls[-1].output for result in results]

@@ -1,4 +1,4 @@
-"""Compares the values that a fork fetched with the upstream's own answers."""
+"""Compares values that a fork fetched with the upstream's answers to direct requests."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ ABSENT_SLOT = 1 << 200
 
 
 def wide(tokens: int = 40, holders: int = 3) -> Wanted:
-    """Returns keys of many kinds of accounts, of set and unset slots, and of block hashes."""
+    """Returns many keys to fetch: kinds of accounts, set and unset slots, block hashes."""
     wanted = Wanted()
     wanted.accounts = {
         NOBODY,
@@ -32,7 +32,7 @@ def wide(tokens: int = 40, holders: int = 3) -> Wanted:
 
 
 def small() -> Wanted:
-    """Returns few keys, for tests with many requests."""
+    """Returns a few keys to fetch, for tests with many requests."""
     return wide(tokens=2, holders=1)
 
 
@@ -48,7 +48,7 @@ def answers(upstream: Upstream, calls: list[Call]) -> list[str]:
 
 
 def differences(upstream: Upstream, found: Found, block: int) -> list[str]:
-    """Returns the fetched values that differ from the upstream's values at that block."""
+    """Returns the fetched values that differ from the upstream's values in that block."""
     at = hex(block)
     return [
         *_accounts(upstream, found.accounts, at),

@@ -1,4 +1,4 @@
-"""Fuzzes blocks on several threads, and Arrow streams read like another library would."""
+"""Fuzzes blocks executed on several threads, and Arrow streams as another library reads them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARENT: Final = Header(
 
 
 def signed(pick: random.Random, nonce: int = 0, key: bytes = KEYS[0]) -> Transaction:
-    """Returns a signed transaction that the sender can pay."""
+    """Returns a signed transaction whose cost the sender can pay."""
     to = pick.choice((None, *ADDRESSES))
     fields: dict[str, Any] = {
         "data": pick.choice(CODES), "value": pick.choice((0, 1)), "gas_price": 10**9,
@@ -42,7 +42,7 @@ def signed(pick: random.Random, nonce: int = 0, key: bytes = KEYS[0]) -> Transac
 def sealed_block(
     pick: random.Random, layer: Layer, keep: Callable[[Any], None], value: Callable[[], Any]
 ) -> Callable[[Any], Any]:
-    """Makes a sealed block. Returns a function that executes the block on some threads."""
+    """Builds and seals a block. Returns a function that executes it on a number of threads."""
     schedule = schedule_for(pick.choice(("prague", "osaka", "amsterdam")))
     amsterdam = bool(schedule.parameters.get("has_block_access_list"))
     parent = PARENT
@@ -72,7 +72,7 @@ def sealed_block(
 
 
 def read_stream(capsule: object, pick: random.Random) -> None:
-    """Reads the schema and some or all batches, and releases them in any order."""
+    """Reads schema and batches of an Arrow stream, and releases them in any order."""
     stream, schema = stream_of(capsule), Schema()
     held: list[Any] = []
     if stream.contents.get_schema(stream, c.byref(schema)) == 0:

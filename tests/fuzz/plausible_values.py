@@ -1,4 +1,4 @@
-"""Makes valid arguments of a call, by parameter name and annotation."""
+"""Makes valid arguments for a parameter, by its name and annotation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ SENDERS: Final = {
 }
 CONTRACT: Final = b"\xc0" * 20
 ADDRESSES: Final = (CONTRACT, *(bytes([at]) * 20 for at in (1, 2, 3)), *SENDERS, bytes(19) + b"\1")
-# Code that halts, as gas is one of the hostile values.
+# Only code that ends by itself, because the gas may be a hostile, very large number.
 CODES: Final = tuple(
     bytes.fromhex(code)
     for code in (
         "", "00", "fe", "ef0100" + "c1" * 20, "5f5ffd", "5f545f5560015f55", "600160005260205ff3",
         "5f5f5f5f5f5f5af1", "5f5f5ff0ff", "60205fa0", "5f5f5f5f60085afa00", "6010600060003e",
         "7f" + "ff" * 32 + "6000f3", "5a5a5a", "30315f5f5f5f5f3061fffff1",
-        # Transient storage, a loop of 100, init code of one byte of code, a log with four topics.
+        # Transient storage, a loop of 100 rounds, init code for one byte of code, a log with four
+        # topics.
         "60015f5d5f5c5f5260205ff3", "60645b600190038060025700", "5f5f5360015ff3",
         "5f5f5f5f60ff60ffa4", "5f35405f5260205ff3", "48495f5260205ff3", "5f5f5f5f5f305af1",
         "6001600160ff1b5f3e", "5f355f355f3560203560403561ffff5af1503d5f5f3e3d5ff3",
@@ -65,7 +66,7 @@ GAS: Final = (0, 700, 21_000, 60_000, 200_000, 1_000_000, 30_000_000)
 
 
 def artifact(pick: random.Random) -> dict[str, Any]:
-    """Returns an artifact like a compiler's."""
+    """Returns an artifact as a compiler writes it."""
     return {"abi": ABI, "bytecode": "0x" + pick.choice(CODES).hex(), "contractName": "C"}
 
 
@@ -81,7 +82,7 @@ def state(pick: random.Random) -> dict[bytes, dict[str, Any]]:
 
 
 def text_or_bytes(pick: random.Random, value: bytes, annotation: str) -> Any:
-    """Returns bytes, or hex text if the annotation allows text."""
+    """Returns bytes, or the same as hex text if the annotation allows text."""
     if "bytes" not in annotation:
         return "0x" + value.hex()
     return "0x" + value.hex() if "str" in annotation and pick.randrange(3) == 0 else value
@@ -95,7 +96,7 @@ def access_list(pick: random.Random, annotation: str) -> list[Any]:
 
 
 def by_name(pick: random.Random, name: str, annotation: str) -> Any:
-    """Returns a value for a well-known parameter name, or None."""
+    """Returns a value if the parameter's name is well known, or None."""
     choices: dict[str, Any] = {
         "trace": lambda: pick.choice(TRACES),
         "unchecked": lambda: pick.choice(UNCHECKED),
@@ -152,7 +153,7 @@ def plausible(pick: random.Random, name: str, annotation: str) -> Any:
 
 
 def by_type(pick: random.Random, annotation: str) -> Any:
-    """Returns a value of the first simple type of an annotation."""
+    """Returns a value of the first simple type in the annotation."""
     if "bool" in annotation:
         return pick.random() < 0.5
     if annotation.startswith(("list[int]", "Sequence[int]", "Iterable[int]")):

@@ -1,12 +1,19 @@
-"""Calls the public objects randomly with hostile values. Exceptions are allowed, crashes are not.
+"""Calls fastevm's public API randomly with hostile values. Exceptions are allowed, crashes are not.
 
 ``python -m tests.fuzz.public_api --calls 1000000 --seed 1``. Names and types come from the stubs.
-Most arguments are valid, some are hostile. A sequence makes objects (with and without their
-constructors), calls methods, sets attributes, and copies, pickles and subclasses objects, on two
-threads concurrently. It also runs Python hooks during execution, blocks on several threads, batches
-whose columns other libraries read, and contracts by their ABI. Only a crash, a hang or a
-sanitizer's report is a failure. The current sequence is printed, so that ``--seed`` and ``--first``
-can repeat it. ``--counts`` shows the number of calls by name, and how many were accepted.
+Most arguments are valid, some are hostile. Two threads run each sequence on the same objects. A
+sequence
+
+- makes objects, with and without their constructors
+- calls methods and sets attributes
+- copies, pickles and subclasses objects
+- runs Python hooks during execution, and blocks on several threads
+- reads the columns of batches as other libraries do
+- calls contracts by their ABI
+
+Only a crash, a hang or a sanitizer's report is a failure. The number of the current sequence is
+printed, so that ``--seed`` and ``--first`` can repeat it. ``--counts`` prints how often each name
+was called, and how many calls were accepted.
 """
 
 from __future__ import annotations
@@ -34,13 +41,13 @@ from tests.fuzz.larger_objects import read_stream, sealed_block, signed
 from tests.fuzz.plausible_values import ABI, CODES, CONTRACT, FORKS, plausible, state
 from tests.fuzz.public_names import CLASSES, FUNCTIONS, MEMBERS, Parameter
 
-STEPS: Final = 12  # steps per sequence and thread
-REPORT_EVERY: Final = 1_000  # sequences
-HOSTILE: Final = 8  # one in this many arguments is hostile
+STEPS: Final = 12  # steps that each thread makes in a sequence
+REPORT_EVERY: Final = 1_000  # sequences between two lines of output
+HOSTILE: Final = 8  # on average, one in this many arguments is hostile
 
 
 class Lying(list):  # type: ignore[type-arg]
-    """A list with a wrong ``len``."""
+    """A list whose ``len`` is wrong."""
 
     said = 20
 
@@ -49,7 +56,7 @@ class Lying(list):  # type: ignore[type-arg]
 
 
 class Number:
-    """A number with side effects on conversion."""
+    """A number whose conversion has side effects."""
 
     def __init__(self, act: Callable[[], object], value: int = 1) -> None:
         self.act, self.value = act, value
@@ -61,18 +68,18 @@ class Number:
 
 
 BY_NAME: Final = {kind.__name__: kind for kind in CLASSES}
-# Parameters that take a result of another call.
+# Parameter -> the class of object that it takes, which other calls return.
 OWN: Final[dict[str, Any]] = {
     "snapshot": Snapshot,
     "checkpoint": pyrevm.JournalCheckpoint,
     "data": bytes,
 }
-calls: Counter[str] = Counter()  # by name, on all threads
+calls: Counter[str] = Counter()  # number of calls by name, over all threads
 accepted: Counter[str] = Counter()
 
 
 class Sequence:
-    """A sequence of calls. Its threads share its objects."""
+    """A sequence of random calls on objects that its threads share."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -154,7 +161,7 @@ class Sequence:
             self.objects[self.random.randrange(40)] = value
 
     def make(self) -> None:
-        """Makes an object, by its constructor, without its constructor, or of a subclass."""
+        """Makes an object: with its constructor, without it, or of a subclass."""
         kind = self.random.choice(CLASSES)
         parameters = MEMBERS[kind].methods["__init__"]
         way = self.random.randrange(8)
@@ -170,7 +177,7 @@ class Sequence:
             self.call(kind.__qualname__, kind, parameters)
 
     def use(self) -> None:
-        """Uses a member of an object, or calls a public function."""
+        """Calls, reads or sets a member of an object, or calls a public function."""
         pick = self.random
         target = pick.choice(self.objects)
         owner = next((kind for kind in type(target).__mro__ if kind in MEMBERS), None)
@@ -197,7 +204,7 @@ class Sequence:
             self.call(shown, getattr(target, name), known.methods[name])
 
     def simulate(self) -> None:
-        """Simulates calls on a state view with one hostile part."""
+        """Simulates calls on a state view. One part of the request is hostile."""
         view = view_of(fastevm.Layer.empty())
         name = self.random.choice(("layer", "block_hash", "ancestors", "config", "schedule"))
         if self.random.randrange(2):
@@ -210,7 +217,7 @@ class Sequence:
         accepted["simulate"] += 1
 
     def batch(self) -> None:
-        """Simulates many bundles. Another library reads the columns of the result."""
+        """Simulates many bundles, and reads the columns of the result as another library does."""
         pick = self.random
         bundles = [
             [{"to": pick.choice((CONTRACT, self.value())), "value": pick.choice((0, 1))}]
@@ -257,7 +264,7 @@ class Sequence:
         accepted["Contract.function"] += 1
 
     def hook(self) -> None:
-        """Runs hostile Python code during execution, in a precompile or in hooks."""
+        """Runs hostile Python code during execution, as a precompile or a hook."""
         evm = self.random.choice([o for o in self.objects if isinstance(o, fastevm.EVM)])
         answer = self.value()
 
@@ -275,7 +282,7 @@ class Sequence:
         accepted["hooked"] += 1
 
     def forge(self, target: Any) -> Any:
-        """Returns an object unpickled from a pickle with changed values."""
+        """Pickles an object and changes values in the pickle. Returns the unpickled object."""
         made = target.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         if not isinstance(target, CLASSES):
             return None
@@ -291,7 +298,7 @@ class Sequence:
         accepted["duplicate"] += 1
 
     def step(self) -> None:
-        """Does one random step. An exception is a valid answer."""
+        """Makes one random step. Any exception is allowed."""
         kind = self.random.randrange(40)
         with suppress(Exception):
             if kind < 6:
@@ -306,7 +313,7 @@ class Sequence:
                 ]()
 
     def run(self) -> None:
-        """Runs all steps on this thread and on another thread."""
+        """Makes all steps, in this thread and in a second thread at the same time."""
 
         def steps() -> None:
             for _ in range(STEPS):
@@ -323,7 +330,7 @@ def report(number: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Runs the given number of sequences or calls."""
+    """Runs sequences up to the given number of sequences or calls."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sequences", type=int, default=None)
     parser.add_argument("--calls", type=int, default=None, help="end after so many calls")
@@ -333,8 +340,9 @@ def main() -> None:
     options = parser.parse_args()
     left = 1_000 if options.sequences is None and options.calls is None else options.sequences
     numbers = itertools.count() if left is None else range(left)
-    warnings.simplefilter("ignore")  # coroutines that are never awaited
-    with redirect_stdout(io.StringIO()) as shown:  # machines with a trace to standard output print
+    warnings.simplefilter("ignore")  # hides warnings about coroutines that are never awaited
+    # hides what machines with a trace to standard output print
+    with redirect_stdout(io.StringIO()) as shown:
         for number in numbers:
             if number % REPORT_EVERY == 0:
                 report(options.first + number, options.seed)

@@ -1,4 +1,4 @@
-"""Lists the public classes and functions, with the argument types in their stubs."""
+"""Lists public classes and functions with the argument types from their stubs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import fastevm
 
-# Public classes that `fastevm.__all__` does not have.
+# Public classes that are not in `fastevm.__all__`.
 FURTHER: Final = {
     "fastevm.integrations.pyrevm": (
         "EVM", "AccountInfo", "BlockEnv", "CfgEnv", "Env", "JournalCheckpoint", "TxEnv",
@@ -61,7 +61,7 @@ def tree_of(module: str) -> ast.Module:
 
 
 def parameters_of(function: ast.FunctionDef) -> list[Parameter]:
-    """Returns the parameters without ``self``, ``cls``, ``*args`` and ``**kwargs``."""
+    """Returns a function's parameters except ``self``, ``cls``, ``*args`` and ``**kwargs``."""
     given = function.args
     places = [*given.posonlyargs, *given.args]
     optional = len(given.defaults)
@@ -81,7 +81,10 @@ def text(annotation: ast.expr | None) -> str:
 
 
 def described(kind: type) -> Described:
-    """Returns a class of a stub. Fields are parameters of a generated constructor."""
+    """Returns the description of a class from its stub.
+
+    If the constructor is generated, the fields are its parameters.
+    """
     for node in tree_of(kind.__module__).body:
         if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
             return of_class(node)
@@ -119,7 +122,7 @@ def is_property(item: ast.FunctionDef) -> bool:
 
 
 def function_parameters(function: Any) -> list[Parameter]:
-    """Returns the parameters of a public function, or [] if its module does not list them."""
+    """Returns the parameters of a public function, or [] if no stub lists them."""
     for node in tree_of(function.__module__).body:
         if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
             return parameters_of(node)

@@ -1,4 +1,4 @@
-"""Runs the fuzzer of the public objects briefly, in a process that must exit with 0."""
+"""Runs the fuzzer of the public API briefly, in a separate process that must exit with 0."""
 
 import os
 import random
@@ -7,7 +7,7 @@ import sys
 
 from tests.shared_data import ROOT
 
-# About half a minute in CI.
+# sequences, which take about half a minute in CI
 SEQUENCES = int(os.environ.get("FASTEVM_API_SEQUENCES", "8000" if os.environ.get("CI") else "2000"))
 SECONDS = 600
 

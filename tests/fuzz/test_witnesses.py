@@ -1,6 +1,6 @@
-"""Runs a sample of mutated witnesses of real blocks.
+"""Verifies a sample of mutated witnesses of real blocks.
 
-``python -m tests.fuzz.witnesses`` runs all.
+``python -m tests.fuzz.witnesses`` mutates all witnesses.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from tests.shared_data import REAL_BLOCKS
 
 from .witnesses import KINDS, Subject, run, subjects
 
-SMALLEST = 100  # trie nodes, in the witness of a real block with one transaction
+# Most trie nodes of a witness. Only one real block, with one transaction, has so small a witness.
+SMALLEST = 100
 
 
 @pytest.fixture(scope="module")

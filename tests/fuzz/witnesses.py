@@ -1,4 +1,4 @@
-"""Mutates witnesses of real blocks. Each must be rejected with a message, without a crash.
+"""Mutates witnesses of real blocks. Each must be rejected with a message, and without a crash.
 
     python -m tests.fuzz.witnesses --count 10000
 
@@ -33,12 +33,12 @@ from fastevm.core.primitives.replace import replace
 from fastevm.errors import InvalidBlock
 from tests.shared_data import REAL_BLOCKS
 
-MOST_NODES = 900  # size limit of witnesses that are mutated often
+MOST_NODES = 900  # largest number of nodes in the witnesses that are mutated often
 KINDS = ("bit", "removed", "swapped", "cut", "grown", "code", "header")
 
 
 class Subject(NamedTuple):
-    """A real block, and the part of its witness that the block reads."""
+    """A real block, with the part of its witness that the block reads."""
 
     name: str
     chain: ChainConfig
@@ -47,7 +47,7 @@ class Subject(NamedTuple):
 
 
 def subjects(most_nodes: int = MOST_NODES) -> Iterator[Subject]:
-    """Yields the blocks that have a complete and small enough witness."""
+    """Yields the blocks whose witness is complete and has at most ``most_nodes`` nodes."""
     for name, content in cases_of(REAL_BLOCKS, "mainnet_witness"):
         fields = msgspec.json.decode(content)
         if fields["parent"] is None or len(fields["pre"]["nodes"]) > most_nodes:
@@ -59,7 +59,7 @@ def subjects(most_nodes: int = MOST_NODES) -> Iterator[Subject]:
 
 
 def subject(name: str, fields: dict[str, Any]) -> Subject:
-    """Returns a block with its witness. Raises WitnessError if the witness is incomplete."""
+    """Returns a block with its witness. Raises WitnessError if a node is missing."""
     pre = fields["pre"]
     block = decode_block(bytes_of(fields["block"]))
     chain = find(fields["chain_id"]).config()
@@ -95,7 +95,7 @@ def mutated(witness: Witness, kind: str, rng: random.Random) -> Witness:
         items[at] = bytes(changed)
     elif kind == "removed":
         del items[at]
-    elif kind == "swapped":  # replaced by another node of the tries
+    elif kind == "swapped":  # another node of the tries replaces the item
         items[at] = rng.choice([entry for entry in items if entry != item])
     elif kind == "cut":
         items[at] = item[: rng.randrange(len(item))]
@@ -108,7 +108,10 @@ def mutated(witness: Witness, kind: str, rng: random.Random) -> Witness:
 
 
 def refusal(subject: Subject, witness: Witness) -> str:
-    """Returns the message that rejects a witness. Raises AssertionError if it is accepted."""
+    """Returns the message with which verification rejects a witness.
+
+    Raises AssertionError if the witness is accepted.
+    """
     try:
         verify(subject.block, witness, subject.chain)
     except (WitnessError, InvalidBlock) as error:
@@ -118,7 +121,7 @@ def refusal(subject: Subject, witness: Witness) -> str:
 
 
 def run(found: list[Subject], count: int, seed: int) -> Counter[str]:
-    """Tries ``count`` mutations. Returns the number of rejected witnesses by kind."""
+    """Verifies ``count`` mutated witnesses. Returns how many were rejected, by kind of mutation."""
     rng = random.Random(seed)
     refused: Counter[str] = Counter()
     for number in range(count):
@@ -129,7 +132,7 @@ def run(found: list[Subject], count: int, seed: int) -> Counter[str]:
 
 
 def main() -> int:
-    """Mutates and counts. Returns 0 if all witnesses were rejected."""
+    """Mutates witnesses and prints counts. Returns 0 if all were rejected."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.witnesses", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)

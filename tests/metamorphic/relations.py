@@ -1,7 +1,7 @@
-"""Circumstances that must not change a result: pauses, tracing, fetching, reverting, exporting.
+"""Compares two runs of a case under circumstances that must not change the result.
 
-Each relation runs a case twice under different circumstances. It describes the difference, or
-returns None.
+The circumstances are pauses, tracing, fetched state, snapshots, exported state, and slices. Each
+function describes the difference between two runs, or returns None if they are equal.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ from tests.differential.machine import (
 )
 
 NOBODY = bytes(20)
-# A trace buffer so small that nearly every step fills it.
+# size of a trace buffer that fills at nearly every step
 SMALL_TRACE = 2000
 
 Done = list[dict[str, Any] | str]
@@ -41,9 +41,9 @@ Done = list[dict[str, Any] | str]
 def executed(
     case: Case, *, records: list[Any] | None = None, **options: Any
 ) -> tuple[Done, dict[str, Any], bytes]:
-    """Runs the case's transactions on a layer. Returns their outcomes, the state, and the root.
+    """Runs the case's transactions on a layer. Returns outcomes, final state and state root.
 
-    Trace records go to `records`.
+    Trace records are appended to ``records``.
     """
     schedule = schedule_for(case.fork)
     runner = TransactionRunner(
@@ -74,7 +74,7 @@ def unlike(item: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str
 
 
 def suspended(case: Case) -> str | None:
-    """Compares a run that pauses before every hosted op with a usual run."""
+    """Compares a run that pauses before every opcode that needs its caller with an ordinary run."""
     usual = executed(case)
     return unlike(usual, executed(case, suspend=True)) or unlike(
         usual, executed(case, suspend=True, stepped=True)
@@ -82,7 +82,7 @@ def suspended(case: Case) -> str | None:
 
 
 def fetched(case: Case) -> str | None:
-    """Compares a run that fetches the state value by value with a usual run."""
+    """Compares a run that fetches the state value by value with an ordinary run."""
     usual = executed(case)
     return unlike(usual, executed(case, remote=True)) or unlike(
         usual, executed(case, remote=True, stepped=True, suspend=True)
@@ -90,7 +90,10 @@ def fetched(case: Case) -> str | None:
 
 
 def traced(case: Case) -> str | None:
-    """Compares the traced loop with the untraced loop. A full buffer must lose no record."""
+    """Compares a traced with an untraced run.
+
+    No record may be lost when the trace buffer is full.
+    """
     usual = executed(case)
     everything = StepTrace(calls=True, memory=True, return_data=True)
     whole, parts = StepTrace(calls=True), StepTrace(calls=True, limit=SMALL_TRACE)
@@ -107,7 +110,7 @@ def traced(case: Case) -> str | None:
 
 
 def reused(case: Case) -> str | None:
-    """Compares a machine that has run other cases with a new machine."""
+    """Compares a machine that has run other cases with a fresh machine."""
     fresh = prepare(case, EVM(case.fork))
     outcomes = [run_transaction(fresh, fields) for fields in case.transactions]
     root = "0x" + fresh.state.state_root().hex()
@@ -116,7 +119,10 @@ def reused(case: Case) -> str | None:
 
 
 def rolled_back(case: Case) -> str | None:
-    """Makes calls, which must change nothing, and reverts a change to a snapshot."""
+    """Checks that calls change nothing, and that a snapshot restores the state after transactions.
+
+    Then compares the transactions' outcomes with those on a machine without snapshot.
+    """
     evm = prepare(case, evm_of(case.fork))
     before, root = dump(evm.state), evm.state.state_root()
     for address in case.pre:
@@ -136,7 +142,7 @@ def rolled_back(case: Case) -> str | None:
 
 
 def exported(case: Case) -> str | None:
-    """Exports and imports the state. Accounts and root must stay equal."""
+    """Checks that a state that is exported and imported again has equal accounts and root."""
     evm = prepare(case, evm_of(case.fork))
     evm.state.state_root()
     for fields in case.transactions:
@@ -151,7 +157,7 @@ def exported(case: Case) -> str | None:
 
 
 def account_fields(layer: Layer) -> dict[bytes, dict[str, Any]]:
-    """Returns all accounts of a layer, as `Layer.of` takes them."""
+    """Returns all accounts of a layer, in the format of `Layer.of`."""
     fields = {}
     for address in layer.addresses():
         account = layer.account(address)
@@ -166,7 +172,7 @@ def account_fields(layer: Layer) -> dict[bytes, dict[str, Any]]:
 
 
 def header_of(case: Case) -> Header:
-    """Returns the header of a draft block in the case's environment."""
+    """Returns a draft header with the block values of the case."""
     block, rules = case.block, schedule_for(case.fork).parameters
     return Header(
         coinbase=unhexed(block["coinbase"]),
@@ -185,7 +191,10 @@ def header_of(case: Case) -> Header:
 
 
 def built(case: Case, *, slices: bool) -> tuple[list[Any], Layer]:
-    """Returns receipts and state of a block, committed after each transaction or at the end."""
+    """Builds a block. Returns its receipts and the state after it.
+
+    ``slices``: commits the state after each transaction instead of at the end.
+    """
     builder = BlockBuilder(
         state_of(case.pre), header_of(case), schedule_for(case.fork), chain_id=1,
         deposit_contract=NOBODY,
@@ -219,7 +228,7 @@ RELATIONS: tuple[Callable[[Case], str | None], ...] = (
 
 
 def broken_relation(case: Case) -> str | None:
-    """Describes the first relation that the case breaks, or returns None."""
+    """Describes the first relation that does not hold for the case, or returns None."""
     for relation in RELATIONS:
         found = relation(case)
         if found:

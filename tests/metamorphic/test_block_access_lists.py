@@ -1,6 +1,7 @@
-"""Tests the access list of a random block (EIP-7928).
+"""Tests the block access lists (EIP-7928) of random blocks.
 
-Its changes give the post-state, and the block reads nothing that the list omits.
+The changes in the list must give the post-state, and the block must read nothing that the list
+omits.
 """
 
 from collections.abc import Container, Mapping
@@ -29,7 +30,7 @@ Accounts = dict[bytes, dict[str, Any]]
 
 
 def block_case(seed: int) -> Case:
-    """Returns a random case of the previous fork, under the rules of Amsterdam."""
+    """Returns a random case of the fork before Amsterdam, to run under the rules of Amsterdam."""
     return replace(make_case(seed, "BPO2"), fork=FORK)
 
 
@@ -38,8 +39,8 @@ def built(
 ) -> tuple[list[Any], bytes, Layer]:
     """Builds one block of the case's transactions.
 
-    Returns the outcomes, the block's access list, and the post-state. ``without``: positions of
-    transactions to leave out.
+    Returns the transactions' outcomes, the block access list, and the state after the block.
+    ``without``: positions of transactions to leave out.
     """
     header = replace(header_of(case), block_access_list_hash=EMPTY_LIST_HASH, slot_number=0)
     builder = BlockBuilder(layer, header, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY)
@@ -58,7 +59,7 @@ def built(
 
 
 def accounts_of(layer: Layer) -> Accounts:
-    """Returns every account that is not empty."""
+    """Returns all accounts of a layer that are not empty."""
     found = {}
     for address in layer.addresses():
         account = {
@@ -73,7 +74,7 @@ def accounts_of(layer: Layer) -> Accounts:
 
 
 def after(before: Mapping[bytes, Mapping[str, Any]], accesses: AccessList) -> Accounts:
-    """Returns the accounts after the last change of each value in the list."""
+    """Applies the last change of each value in the access list. Returns the resulting accounts."""
     found = {address: dict(account) for address, account in before.items()}
     for access in accesses:
         account = dict(found.get(access.address, EMPTY))
@@ -90,7 +91,7 @@ def after(before: Mapping[bytes, Mapping[str, Any]], accesses: AccessList) -> Ac
 
 
 def only(before: Accounts, accesses: AccessList) -> Layer:
-    """Returns a state with only the accounts and slots of the list."""
+    """Returns a state with only those accounts and slots that the access list names."""
     slots = {
         access.address: {*access.storage_reads, *(slot.key for slot in access.storage_changes)}
         for access in accesses

@@ -1,6 +1,6 @@
-"""Tests that random blocks on threads by access lists (EIP-7928) have the results of one thread.
+"""Tests that parallel execution by access lists (EIP-7928) has the results of serial execution.
 
-The lists are right or wrong.
+The blocks are random, and their access lists right or wrong.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ Accesses = list[AccountAccess]
 
 
 def prepared(seed: int) -> tuple[Layer, Block]:
-    """Returns a state with the system contracts, and a sealed block with its access list."""
+    """Returns a state with the system contracts, and a sealed block on it with its access list."""
     case = replace(make_case(seed, "BPO2"), fork=FORK)
     contracts = {**SYSTEM_CONTRACTS, **BUILDER_CONTRACTS}
     system: dict[str, Any] = {
@@ -178,7 +178,10 @@ def executed(layer: Layer, block: Block) -> Any:
 
 
 def requests_of(layer: Layer, block: Block) -> int:
-    """Returns how often a block on a remote state fetches. Checks that the results stay equal."""
+    """Returns how many requests a block needs on a remote state.
+
+    Asserts that its result is right.
+    """
     source = LayerSource(layer)
     found = executed(Layer.remote(source), block)
     assert found.access_list == executed(layer, block).access_list
@@ -190,10 +193,11 @@ def test_what_a_list_names_comes_from_a_remote_state_in_one_request() -> None:
     for seed in range(40, 70):
         layer, block = prepared(seed)
         with_list = requests_of(layer, block)
-        # Without a list, or with a malformed one, execution is serial.
+        # Without a valid access list, the block is executed serially and fetches values one by one.
         without = requests_of(layer, block.with_access_list(None))
         assert requests_of(layer, block.with_access_list(b"\xc1\x80")) == without > with_list
         counts[with_list] += 1
-    # An account that a call loads before it runs out of gas is in no list.
+    # A second request is needed only for an account that a call reads just before it runs out of
+    # gas. No access list contains that account.
     assert max(counts) <= 2
     assert counts[1] > 2 * counts[2]

@@ -1,4 +1,4 @@
-"""Tests that runs on a remote state have the results of the complete state, with few requests."""
+"""Tests that runs on a remote state and on the complete state agree, and need few requests."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from tests.unit.core.state.remote_source import LayerSource
 SENDER, TOKEN, PROXY, ROUTER, LIST, SINK = (bytes([n]) * 20 for n in range(0xA1, 0xA7))
 PUSH20 = b"\x73"
 
-# storage[key] += 1 and returns it, for the key in the call data
+# Increments storage[key], for the key in the calldata, and returns the new value.
 COUNT = bytes.fromhex("600035805460010180915560005260206000f3")
-# delegates to the address in slot 0
+# Delegates every call to the address in slot 0.
 DELEGATE = bytes.fromhex("3660006000373d60003660006000545af43d6000803e3d6000f3")
-# follows a linked list: slot n has the next key; returns the last key before a zero
+# Follows a linked list in storage: slot n contains the next key. Returns the last nonzero key.
 WALK = bytes.fromhex("6000355b805480156011579050600356565b5060005260206000f3")
 
 
 def caller_of(*targets: bytes) -> bytes:
-    """Returns code that calls each target with its calldata and returns the last output."""
+    """Returns code that calls each target with its own calldata and returns the last output."""
     code = bytes.fromhex("3660006000373d50")
     for target in targets:
         code += bytes.fromhex("602060003660006000") + PUSH20 + target + bytes.fromhex("5af150")
@@ -90,7 +90,8 @@ def test_a_call_gives_the_same(layer: Layer, target: bytes) -> None:
 
 def test_a_call_of_many_contracts_takes_few_requests(layer: Layer, source: LayerSource) -> None:
     EVM(state=layer).call(ROUTER, word(5), sender=SENDER)
-    assert len(source.asked) == 3  # the router; the tokens; their slots
+    # One request each for the router, the tokens, and the slots of the tokens.
+    assert len(source.asked) == 3
     assert {len(wanted.slots) for wanted in source.asked} == {0, len(TOKENS)}
     EVM(state=layer).call(ROUTER, word(5), sender=SENDER)
     assert len(source.asked) == 3

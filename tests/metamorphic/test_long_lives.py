@@ -1,4 +1,4 @@
-"""Tests that a state after hundreds of transactions equals a state made from its accounts."""
+"""Tests that a state after hundreds of transactions equals a state built from its accounts."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tests.differential.machine import block_of, dump, run_transaction, state_of
 
 from .relations import account_fields
 
-# This many layers in a row may be without a root; then one is computed unasked.
+# Number of successive layers after which a root is computed even if nobody asks for one.
 WAIT_SECONDS = 256
 LIFE = 2 * WAIT_SECONDS + 50
 FORKS = ("Frontier", "London", "Osaka")
@@ -22,7 +22,11 @@ def cases_of(fork: str) -> Iterator[Case]:
 
 
 def live(fork: str, *, roots_every: int) -> Layer:
-    """Returns the state after many cases. Before each case, the case's accounts are added."""
+    """Runs many cases on one machine. Returns the final state.
+
+    The accounts of each case are added before the case runs. Every ``roots_every`` cases, the root
+    is computed.
+    """
     evm = EVM(fork)
     for age, case in enumerate(cases_of(fork)):
         evm.set_block(**block_of(case, evm.schedule))

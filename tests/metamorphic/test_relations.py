@@ -1,4 +1,4 @@
-"""Tests random cases under other circumstances: paused, traced, reverted, exported, in slices."""
+"""Tests that random cases have equal results if paused, traced, reverted, exported or sliced."""
 
 from collections.abc import Callable
 

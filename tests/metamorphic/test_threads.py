@@ -1,4 +1,4 @@
-"""Tests that many threads with shared states and rules have the results of one thread."""
+"""Tests that many threads that share states and rules have the results of one thread."""
 
 import sys
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ OFTEN = 1e-5
 
 @pytest.fixture(autouse=True)
 def _threads_change_often() -> Iterator[None]:
-    """Switches threads every few microseconds, so that they interleave often."""
+    """Makes Python switch threads every few microseconds, so that they interleave often."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(OFTEN)
     yield
@@ -39,13 +39,13 @@ def _threads_change_often() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def worlds() -> list[tuple[Case, Layer]]:
-    """Provides cases with their states. All threads share them."""
+    """Provides cases and their states, which all threads share."""
     cases = [make_case(seed, fork) for fork in FORKS for seed in range(CASES)]
     return [(case, state_of(case.pre)) for case in cases]
 
 
 def run_all(worlds: list[tuple[Case, Layer]], *, roots: bool) -> list[Any]:
-    """Runs transactions and calls of all cases on machines of the calling thread."""
+    """Runs the transactions and calls of all cases, on machines that only this thread uses."""
     machines = {fork: EVM(fork) for fork in FORKS}
     done: list[Any] = []
     for case, layer in worlds:

@@ -17,7 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-INSTALLED_LIMIT = 16_000_000  # bytes of an unpacked wheel, which has 14.6 million with Arbitrum
+# Limit in bytes for an unpacked wheel. It has 14.6 million bytes with Arbitrum.
+INSTALLED_LIMIT = 16_000_000
 NEEDED = (
     "fastevm/evm/machine.pyi",
     "fastevm/py.typed",

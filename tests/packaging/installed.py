@@ -1,7 +1,7 @@
 """Tests an installed fastevm from outside the repository: ``python installed.py``.
 
-Tests a machine, a node in the process, a fork's rules, bundles on threads, the command line, and
-the import time.
+Tests the machine, a node inside the process, the rules of a fork, bundles on threads, the command
+line, and the import time.
 """
 
 import shutil
@@ -22,7 +22,7 @@ COUNTER = "0x5f54600101805f555f5260205ff3"
 
 
 def check_import() -> None:
-    """Checks that the import is fast and loads the installation."""
+    """Checks that the import is fast and loads the installed package, not the repository."""
     command = [sys.executable, "-I", "-c", MEASURED]
     found = min(float(subprocess.check_output(command, text=True)) for _ in range(TRIES))
     if found > LONGEST_IMPORT:
@@ -30,7 +30,7 @@ def check_import() -> None:
 
 
 def check_machine() -> None:
-    """Checks that code runs, and that the third-party signatures, hashes and curves work."""
+    """Checks that code runs, and that hashes, signatures and curves of other libraries work."""
     from fastevm import EVM, Layer, keccak256, simulate_many
 
     evm = EVM("osaka")
@@ -49,7 +49,7 @@ def check_machine() -> None:
 
 
 def check_node() -> None:
-    """Checks that an in-process node answers, signs, mines and recovers."""
+    """Checks that a node inside the process answers, signs, mines, and recovers senders."""
     from fastevm.integrations.local_node import LocalNode
 
     with LocalNode() as node:

@@ -1,4 +1,4 @@
-"""The fixture of B20 tests: a chain of Base with a native stablecoin, and a merchant."""
+"""The fixture of B20 tests: a Base chain with a native stablecoin, and a merchant."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,14 +17,17 @@ from .market import CHAIN_ID, FUNDS, START, VALUE, Market
 
 POLICIES = "0x8453000000000000000000000000000000000002"
 NAME = "Laptop Dollar"
-BLOCKLIST = 0  # type of a policy
-TRANSFER = 0  # the pausable feature
+BLOCKLIST = 0  # policy type: the listed accounts are blocked
+TRANSFER = 0  # number of the token feature that can be paused
 
 
 class B20Market(Market):
-    """A chain of Base. The admin mints, pauses and sets policies. The payer has ``FUNDS``."""
+    """A market on a Base chain. The admin mints, pauses and sets policies of the token.
 
-    other = ""  # a second token of the same admin
+    The payer begins with ``FUNDS``.
+    """
+
+    other = ""  # address of a second token with the same admin
     fork = "cobalt"
 
     def open(self, *, balance: int = FUNDS) -> None:
@@ -51,7 +54,10 @@ class B20Market(Market):
         self.do(self.admin, "mint(address,uint256)", to, amount)
 
     def mine(self, count: int = 1, *, seconds: int = 2) -> Any:
-        """Mines blocks. The rules of Denim fix their times; before Denim they are 2 s apart."""
+        """Mines blocks.
+
+        With Denim's rules the chain sets their timestamps, earlier they are 2 s apart.
+        """
         if self.fork == "denim":
             blocks = self.node.mine(count)
             self.now = blocks[-1].header.timestamp
@@ -59,15 +65,16 @@ class B20Market(Market):
         return super().mine(count, seconds=seconds)
 
     def replace(self, depth: int, contents: dict[int, Sequence[Any]] | None = None) -> None:
-        """Replaces the newest blocks by equally many with these transactions, and mines one more.
+        """Replaces the newest ``depth`` blocks with as many new blocks, and mines one more.
 
-        The replaced blocks' other transactions are lost.
+        ``contents``: the transactions of the new blocks. All other transactions of the replaced
+        blocks are lost.
         """
         self.node.development.required().rewriting.reorganise(depth, contents or {})
         self.mine()
 
     def forbid(self, account: str, scope: str) -> None:
-        """Blocks an account with a policy of the token."""
+        """Gives the token a policy that blocks an account in a scope, such as sending."""
         data = call_data(
             "createPolicyWithAccounts(address,uint8,address[])",
             self.admin.address, BLOCKLIST, [account],
@@ -82,12 +89,12 @@ class B20Market(Market):
         self.do(self.admin, "updatePolicy(bytes32,uint64)", scoped, policy)
 
     def allow(self, scope: str) -> None:
-        """Removes the policy of a scope."""
+        """Removes the token's policy for a scope."""
         scoped = keccak(text=f"TRANSFER_{scope}_POLICY")
         self.do(self.admin, "updatePolicy(bytes32,uint64)", scoped, 0)
 
     def located(self, tx_hash: str) -> Any:
-        """Returns the block of a transaction."""
+        """Returns the block that contains a transaction, or None."""
         block, _ = self.node.chain.locate(bytes.fromhex(tx_hash[2:])) or (None, 0)
         return block
 
@@ -95,17 +102,17 @@ class B20Market(Market):
         """Returns the receipts of a block."""
         return list(self.node.chain.receipts_of(block.hash))
 
-    # --- paying -----------------------------------------------------------------------------------
+    # --- payments ---------------------------------------------------------------------------------
 
     async def permitted(
         self, merchant: Merchant, order_id: str = "order-1", value: int = VALUE, **more: Any
     ) -> Order:
-        """Creates an order, signs its permit, and stores the permit."""
+        """Drafts an order, signs its permit as the payer, and stores the signature."""
         order = await merchant.draft(order_id, self.payer.address, value, kind=Kind.PERMIT, **more)
         return await merchant.accept(order_id, self.permit_of(order))
 
     def permit_of(self, order: Order) -> Signature:
-        """Returns the payer's signature of an order's permit."""
+        """Returns the payer's signature of the permit that an order needs."""
         return sign(order.authorization, self.payer.key)
 
     def submit_permit(self, authorization: Authorization, signature: Signature, who: Any) -> None:
@@ -119,7 +126,7 @@ class B20Market(Market):
 
     def pay(self, order: Order, value: int, *, who: Any = None, token: str | None = None,
             mine: bool = True) -> str:  # fmt: skip
-        """Sends ``value`` with the order's memo, by default as the payer."""
+        """Sends ``value`` to the order's recipient with the order's memo, usually as the payer."""
         terms = order.authorization.terms
         data = call_data(
             "transferWithMemo(address,uint256,bytes32)", terms.recipient, value, terms.nonce
@@ -128,7 +135,7 @@ class B20Market(Market):
 
 
 async def b20_market(folder: Path, *, fork: str = "cobalt", store_url: str = "") -> B20Market:
-    """Builds a market on a chain of Base that makes blocks on demand."""
+    """Builds a market on a Base chain that makes blocks on demand."""
     node = dev_node(op_fork=fork, mining=Mining.MANUAL, timestamp=START - 12)
     server = server_of(node, "preconf", "preconf/preconfirmed", threads=2)
     await server.start()

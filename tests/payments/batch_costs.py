@@ -1,6 +1,7 @@
-"""Prints the gas of captures alone and in batches: ``python -m tests.payments.batch_costs``.
+"""Prints the gas per capture, alone and in batches: ``python -m tests.payments.batch_costs``.
 
-Compares payers with one order each, and one payer of all orders, with a token without a proxy.
+Compares batches of orders from different payers with batches from one payer. The token has no
+proxy.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ SIZES: Final = (1, 10, 50)
 
 
 async def gas_of(stage: Market, size: int, run: int, *, one_payer: bool) -> float:
-    """Returns the gas per capture in batches of ``size``."""
+    """Captures ``size`` orders in one transaction. Returns the gas per order."""
     payers: list[Any] = [Account.create() for _ in range(1 if one_payer else size)]
     for payer in payers:
         stage.mint(payer.address, 100 * VALUE)
@@ -45,13 +46,15 @@ async def gas_of(stage: Market, size: int, run: int, *, one_payer: bool) -> floa
 
 
 async def main() -> None:
-    """Prints a table."""
+    """Measures all batch sizes and prints a table."""
     with tempfile.TemporaryDirectory() as folder:
         stage = await market(Path(folder))
         try:
             code = artifact("Multicall").initcode()
             await place_contract(stage.client(), MULTICALL, code)
-            stage.mint(stage.shop.address, VALUE)  # so that captures create no new balance slot
+            # The shop's balance slot exists before the first capture, which would otherwise pay for
+            # it.
+            stage.mint(stage.shop.address, VALUE)
             run = 0
             for size in SIZES:
                 found = []

@@ -1,9 +1,9 @@
-"""Captures orders in several processes on PostgreSQL, and kills processes, node and database.
+"""Captures orders in several processes on PostgreSQL, and kills the processes, node and database.
 
     python -m tests.payments.chaos --orders 1000
 
-At the end every order is paid by exactly one transfer, and its webhooks have arrived at least once,
-in order. `test_chaos` runs a small sample.
+At the end every order must be paid by exactly one transfer, and its webhooks must have arrived at
+least once, in order. `test_chaos` runs a small sample.
 """
 
 import argparse
@@ -72,7 +72,7 @@ asyncio.run(main())
 
 
 class Receiver:
-    """The shop's webhook endpoint. Records the sequence of every webhook of each order."""
+    """The shop's webhook endpoint. Records the sequence numbers of each order's webhooks."""
 
     def __init__(self) -> None:
         self.got: dict[str, list[int]] = {}
@@ -100,7 +100,7 @@ class Receiver:
 
 
 class Chaos:
-    """Runs all processes and kills them at random."""
+    """Starts node, database and workers, and kills them at random."""
 
     def __init__(self, folder: Path, orders: int, seed: int) -> None:
         self.folder, self.count, self.random = folder, orders, random.Random(seed)
@@ -115,10 +115,10 @@ class Chaos:
         self.receiver = Receiver()
         self.environment: dict[str, str] = {}
 
-    # --- before -----------------------------------------------------------------------------------
+    # --- setup ------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Starts all processes and signs the orders."""
+        """Starts node and database, and signs the orders."""
         self.database.start()
         self.node.start()
         await self.receiver.start()
@@ -137,7 +137,7 @@ class Chaos:
         }  # fmt: skip
         self.environment = {**os.environ, "CHAOS": json.dumps(report)}
 
-    # --- during -----------------------------------------------------------------------------------
+    # --- the run ----------------------------------------------------------------------------------
 
     async def start_worker(self) -> None:
         self.workers.append(
@@ -165,9 +165,10 @@ class Chaos:
         await asyncio.to_thread(self.database.start)
 
     async def run(self, limit: float, every: float) -> None:
-        """Kills a process periodically until every order is paid and every webhook delivered.
+        """Kills a process at intervals until every order is paid and every webhook delivered.
 
-        On any machine, the first kill hits a worker that is sending a transaction.
+        The first kill waits for a worker that is sending a transaction, so that it hits one on any
+        machine.
         """
         for _ in range(WORKERS):
             await self.start_worker()
@@ -209,10 +210,13 @@ class Chaos:
     async def done(self) -> bool:
         return await self.paid() and self.merchant.store.backlog()[0] == 0
 
-    # --- afterwards -------------------------------------------------------------------------------
+    # --- checks -----------------------------------------------------------------------------------
 
     async def check(self) -> dict[str, Any]:
-        """Compares the store with the chain, and received webhooks with sent webhooks."""
+        """Compares the store with the chain, and the received webhooks with the sent ones.
+
+        Returns the counts of the run.
+        """
         logs = await self.client.call(
             "eth_getLogs", {"address": self.merchant.token.token, "fromBlock": "0x0"}
         )
@@ -261,7 +265,7 @@ class Chaos:
 
 
 async def run(orders: int, *, seed: int, limit: float, every: float) -> dict[str, Any]:
-    """Makes one run and returns its counts. Raises AssertionError if a check fails."""
+    """Makes one run. Returns its counts. Raises AssertionError if a check fails."""
     with tempfile.TemporaryDirectory(prefix="payments-chaos-") as folder:
         chaos = Chaos(Path(folder), orders, seed)
         begun = time.monotonic()
@@ -283,7 +287,7 @@ async def run(orders: int, *, seed: int, limit: float, every: float) -> dict[str
 
 
 def main() -> None:
-    """Makes the full run."""
+    """Makes a full run and prints its counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--orders", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Runs ``fastevm pay`` as a function, for the shop of a market."""
+"""Runs ``fastevm pay`` in the test process, for the shop of a market."""
 
 import asyncio
 import base64
@@ -16,7 +16,10 @@ Command = Callable[..., "asyncio.Future[tuple[int, str]]"]
 def command_of(
     market: Market, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Command:
-    """Returns a function that runs a command in a thread and returns the exit code and output."""
+    """Returns a function that runs a ``fastevm pay`` command in a thread.
+
+    The function returns the exit code and the output.
+    """
     monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", base64.b64encode(KEY).decode())
     monkeypatch.setenv("FASTEVM_PAYMENTS_SIGNER", "0x" + bytes(market.shop.key).hex())
     monkeypatch.setenv("FASTEVM_PAYMENTS_STORE", market.store_url)

@@ -1,4 +1,4 @@
-"""Provides a chain with the payment contracts deployed, and accounts that use them."""
+"""Provides a chain with the payment contracts, and accounts that use them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ def circles_dollar(evm: EVM, balance: int = 10_000_000) -> Deployed:
     made = evm.deploy(circle.library().initcode(), sender=ADMIN, gas=6_000_000)
     assert made.success and made.created_address, made.error
     contract = circle.token("0x" + made.created_address.hex())
-    # since Osaka, the gas limit of a transaction is at most 16,777,216
+    # Since Osaka (EIP-7825), a transaction has at most 16,777,216 gas.
     result = evm.deploy(contract.initcode(), sender=ADMIN, gas=16_000_000)
     assert result.success and result.created_address, result.error
     token = Deployed(evm, contract, "0x" + result.created_address.hex())
@@ -110,9 +110,9 @@ def circles_dollar(evm: EVM, balance: int = 10_000_000) -> Deployed:
 
 
 def typed_data(token: str, kind: str, message: dict[str, Any], **domain: Any) -> dict[str, Any]:
-    """Returns EIP-712 data of a message for the dollar.
+    """Returns EIP-712 data of a message for the token.
 
-    ``domain`` replaces members of its domain.
+    ``domain`` replaces members of the token's EIP-712 domain.
     """
     shown = {"name": "USD Coin", "version": "2", "chainId": CHAIN_ID, "verifyingContract": token}
     domain_type = [
@@ -142,7 +142,7 @@ def terms(**changes: Any) -> dict[str, Any]:
 
 
 def signature(data: dict[str, Any], signer: Any = PAYER) -> bytes:
-    """Returns the 65 bytes of a signature: r || s || v."""
+    """Signs EIP-712 data. Returns the 65 bytes r || s || v."""
     return bytes(signer.sign_message(encode_typed_data(full_message=data)).signature)
 
 
@@ -152,5 +152,5 @@ def split(packed: bytes) -> tuple[int, bytes, bytes]:
 
 
 def order(message: dict[str, Any]) -> Sequence[Any]:
-    """Returns the first arguments of all transfer functions."""
+    """Returns the terms in the order of the arguments with which all transfer functions begin."""
     return [message[field["name"]] for field in TERMS]

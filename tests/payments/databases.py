@@ -1,4 +1,4 @@
-"""Runs a PostgreSQL server for tests, from Debian's package, on a loopback port, not as root."""
+"""Runs a PostgreSQL server for tests: Debian's package, on a loopback port, not as root."""
 
 import itertools
 import os
@@ -15,7 +15,7 @@ import psycopg
 
 from tests.max_wait import MAX_WAIT
 
-USERS: Final = ("postgres", "nobody")  # run the server if the tests run as root
+USERS: Final = ("postgres", "nobody")  # users to run the server as, if the tests run as root
 FAST: Final = ("fsync=off", "full_page_writes=off")
 CONNECTIONS: Final = 100
 EMPTY: Final = """
@@ -36,7 +36,10 @@ def programs() -> Path | None:
 
 
 class Server:
-    """A server with its own folder. ``safe``: committed data survives a crash."""
+    """A PostgreSQL server with its files in a temporary folder.
+
+    ``safe``: committed data survives a crash.
+    """
 
     def __init__(self, *, safe: bool = False) -> None:
         found = programs()
@@ -96,7 +99,10 @@ class Server:
         return self.url(name)
 
     def release(self, url: str) -> None:
-        """Empties a database for the next call of `create`. A new one would need 300 files."""
+        """Empties a database, so that `create` can return it again.
+
+        A new database needs 300 files.
+        """
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(EMPTY)
         self._free.append(url)
@@ -107,7 +113,7 @@ class Server:
 
     def stop(self) -> None:
         """Stops the server and removes its files."""
-        if self._process is not None:  # what nobody keeps need not be written first
+        if self._process is not None:  # An unsafe server need not write its data to disk first.
             self._end(signal.SIGINT if self._safe else signal.SIGQUIT)
         self._folder.cleanup()
 

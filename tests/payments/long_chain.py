@@ -3,9 +3,9 @@
     python -m tests.payments.long_chain --node fastevm --blocks 1000000
     python -m tests.payments.long_chain --node anvil --blocks 500 --above 1000000
 
-The blocks are mined with ``anvil_mine``. The last of them deploys the token. anvil takes 3 ms and
-more for each block, so it can begin at a number ``--above``. The measured start has the steps of a
-merchant before its first capture: read the chain, and store an order's signature.
+The blocks are mined with ``anvil_mine``, and the last block deploys the token. anvil needs at least
+3 ms for each block, so its chain can begin at block ``--above``. The measured start consists of the
+merchant's steps before its first capture: read the chain, and store an order's signature.
 """
 
 import argparse
@@ -24,19 +24,20 @@ from tests.max_wait import MAX_WAIT
 
 from .remote import VALUE, Remote, file_store
 
-PORTION: Final = 1_000  # blocks per call; a busy machine mines them within the timeout
+# Blocks per call. A busy machine also mines them within the timeout.
+PORTION: Final = 1_000
 CALL_SECONDS: Final = 600.0
 
 
 def started(name: str, above: int) -> NodeProcess:
-    """Starts a node that mines a block for each transaction, or on request."""
+    """Starts a node that mines a block for each transaction, and more blocks on request."""
     if name == "anvil":
         return NodeProcess([str(anvil_binary()), "--silent", "--number", str(above)])
     return fastevm_node("--instant")
 
 
 def grow(url: str, blocks: int) -> float:
-    """Mines empty blocks. Returns the seconds."""
+    """Mines empty blocks. Returns the seconds that it took."""
     client = JsonRpcClient(url, timeout=CALL_SECONDS)
     begun = time.monotonic()
     for at in range(0, blocks, PORTION):
@@ -45,7 +46,10 @@ def grow(url: str, blocks: int) -> float:
 
 
 async def measure(url: str, folder: Path, starts: int) -> list[dict[str, Any]]:
-    """Starts with an empty store several times. Returns seconds of each step, and requests."""
+    """Starts the back end several times, each time with an empty store.
+
+    Returns the seconds of each step and the number of requests.
+    """
     client = NodeClient(url)
     remote = Remote(client)
     await remote.open(10 * VALUE)
@@ -68,7 +72,7 @@ async def measure(url: str, folder: Path, starts: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Mines a chain and measures a start on it."""
+    """Mines a long chain and measures starts on it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--node", choices=("anvil", "fastevm"), default="anvil")
     parser.add_argument("--blocks", type=int, default=1_000_000)

@@ -1,4 +1,4 @@
-"""The test fixture for payments: a node with a token, a merchant, payers, a controlled chain."""
+"""The test fixture for payments: a chain to control, its token, a merchant and payers."""
 
 import json
 import os
@@ -38,16 +38,17 @@ from fastevm.payments.contracts import artifact
 from fastevm.rpc.transport.server import Server
 
 CHAIN_ID = 31_337
-START = 1_800_000_000  # seconds; the test sets the chain's clock
+# Timestamp of the first block. The test sets the chain's clock.
+START = 1_800_000_000
 FUNDS = 10_000_000
 VALUE = 1_000_000
 ZERO_HASH = "0x" + "00" * 32
-KEY = b"\x07" * 32  # of the vault
+KEY = b"\x07" * 32  # key of the vault that encrypts signatures
 GAS = 3_000_000
 
 
 class Market:
-    """A chain, its accounts, and the merchant's back end."""
+    """A chain, its accounts, and the merchant's back end with its store."""
 
     def __init__(self, node: Node, server: Server, folder: Path, store_url: str) -> None:
         self.store_url = store_url
@@ -73,7 +74,7 @@ class Market:
         value: int = 0,
         **more: Any,
     ) -> str:
-        """Submits a transaction of any account. Returns its hash."""
+        """Signs and submits a transaction of any account. Returns its hash."""
         account = key if hasattr(key, "sign_transaction") else Account.from_key(key)
         address = bytes.fromhex(account.address[2:])
         layer = self.node.chain.layer_of(self.node.chain.head.hash)
@@ -100,12 +101,12 @@ class Market:
         return block
 
     def begin(self) -> None:
-        """Starts a block with slices on demand, and publishes the first slice."""
+        """Begins a block whose slices are closed on demand, and publishes its first slice."""
         self.node.producer.clock.set_next(self.now + 1)
         self.node.producer.publish(self.node.producer.begin(self.now + 1))
 
     def close_slice(self) -> None:
-        """Publishes a slice with the pool's transactions."""
+        """Publishes a slice with the transactions that are in the pool."""
         self.node.producer.fill(self.node.chain.head.header.gas_limit)
         self.node.producer.publish(self.node.producer.close_slice())
 
@@ -116,9 +117,10 @@ class Market:
     def rival(
         self, depth: int, transactions: Iterable[Iterable[Any]], *, mark: int = 1
     ) -> list[Block]:
-        """Replaces the newest ``depth`` blocks. ``transactions``: a list for each new block.
+        """Builds a competing branch from ``depth`` blocks below the head. Returns its blocks.
 
-        Only a branch at least as long as the replaced blocks becomes canonical.
+        ``transactions``: for each block of the branch, its transactions. Only a branch that is at
+        least as long as the blocks that it replaces becomes canonical.
         """
         chain = self.node.chain
         parent = chain.block_by_number(chain.head.number - depth)
@@ -140,7 +142,7 @@ class Market:
     # --- the token --------------------------------------------------------------------------------
 
     def deploy(self, name: str, *arguments: Any) -> str:
-        """Deploys a contract of this package. Returns its address."""
+        """Deploys a payment contract. Returns its address."""
         contract = artifact(name)
         tx_hash = self.send(self.admin, None, contract.initcode(*arguments))
         block, index = self.node.chain.locate(bytes.fromhex(tx_hash[2:])) or (None, 0)
@@ -153,7 +155,7 @@ class Market:
 
     @staticmethod
     def contract_address(creator: str, nonce: int) -> str:
-        """Returns the address of a contract that an account creates with a nonce."""
+        """Returns the address of the contract that ``creator`` deploys with this nonce."""
         digest = keccak(rlp.encode([bytes.fromhex(creator[2:]), nonce]))
         return str(to_checksum_address(digest[12:]))
 
@@ -164,17 +166,17 @@ class Market:
         self.mint(self.payer.address, balance)
 
     def delegate(self, account: Any, to: str) -> None:
-        """Delegates an account to the code of a contract (EIP-7702)."""
+        """Makes an account delegate to the code of a contract (EIP-7702)."""
         signed = account.sign_authorization({"chainId": CHAIN_ID, "address": to, "nonce": 0})
         self.send(self.stranger, account.address, b"", authorizationList=[signed])
 
     def do(self, who: Any, function: str, *arguments: Any, mine: bool = True) -> str:
-        """Calls a function of the token as ``who``."""
+        """Sends a call of the token's function as ``who``."""
         data = artifact("Token").encode(function, *arguments)
         return self.send(who, self.token.token, data, mine=mine)
 
     def mint(self, to: str, amount: int) -> None:
-        """Mints tokens."""
+        """Mints tokens as the admin."""
         self.do(self.admin, "mint", to, amount)
 
     async def balance(self, client: NodeClient, of: str, block: str = "latest") -> int:
@@ -186,14 +188,17 @@ class Market:
     # --- the back end -----------------------------------------------------------------------------
 
     def client(self, *, feed: bool = False, early: bool = False) -> NodeClient:
-        """Returns a client of the node. ``early``: receipts of slices count."""
+        """Returns a client of the node.
+
+        ``early``: it gets receipts of pre-confirmed transactions.
+        """
         url = self.server.urls[1 if early else 0]
         client = NodeClient(url, url.replace("http", "ws") if feed else None)
         self.clients.append(client)
         return client
 
     def store(self) -> Store:
-        """Opens the store, like every process of the back end."""
+        """Opens the store, as every process of the back end does."""
         store = open_store(self.store_url)
         self.stores.append(store)
         return store
@@ -221,7 +226,7 @@ class Market:
         )
 
     def terms(self, **changes: Any) -> Terms:
-        """Returns terms that are valid now."""
+        """Returns payment terms that are valid at the current time. ``changes`` replace members."""
         usual = {
             "payer": self.payer.address,
             "recipient": self.shop.address,
@@ -233,22 +238,22 @@ class Market:
         return Terms(**{**usual, **changes})
 
     def signed(self, order: Order | Authorization, key: Any = None) -> Signature:
-        """Returns the payer's signature of an order."""
+        """Returns the payer's signature for an order. ``key`` replaces the payer."""
         authorization = order.authorization if isinstance(order, Order) else order
         return sign(authorization, (key or self.payer).key)
 
     def cancelled(self, order: Order) -> Signature:
-        """Returns the payer's signature of an order's cancellation."""
+        """Returns the payer's signature that cancels an order's authorization."""
         return sign(order.authorization.cancellation, self.payer.key)
 
     def capture_call(self, order: Order, signature: Signature) -> tuple[str, list[Any]]:
-        """Calls the capture with eth_call."""
+        """Returns an eth_call request that simulates the capture on ``pending``."""
         data = capture_data(order.authorization, signature)
         call = {"from": self.shop.address, "to": self.token.token, "data": "0x" + data.hex()}
         return "eth_call", [call, "pending"]
 
     def permit(self, spender: str, value: int, deadline: int) -> Signature:
-        """Returns the payer's first EIP-2612 permit of the token."""
+        """Returns the payer's signature of an EIP-2612 permit with the nonce 0."""
         types = ("address owner", "address spender", "uint256 value", "uint256 nonce",
                  "uint256 deadline")  # fmt: skip
         members = [dict(zip(("type", "name"), kind.split(), strict=True)) for kind in types]
@@ -263,13 +268,13 @@ class Market:
         return Signature(bytes(self.payer.sign_message(signable).signature))
 
     def take(self, terms: Terms, who: Any, *, kind: Kind = Kind.RECEIVE, mine: bool = True) -> str:
-        """Submits the payer's authorization of these terms as ``who``, without the back end."""
+        """Submits the payer's authorization for these terms as ``who``. Bypasses the back end."""
         authorization = Authorization(self.token, terms, kind)
         data = capture_data(authorization, sign(authorization, self.payer.key))
         return self.send(who, self.token.token, data, mine=mine)
 
     async def stored(self, merchant: Merchant, order_id: str = "order-1", **changes: Any) -> Order:
-        """Creates an order, signs its authorization, and stores the signature."""
+        """Drafts an order, signs its authorization as the payer, and stores the signature."""
         order = await merchant.draft(
             order_id, self.payer.address, VALUE, terms=self.terms(**changes)
         )
@@ -287,7 +292,7 @@ class Market:
 async def market(
     folder: Path, *, live: bool = False, store_url: str = "", **options: Any
 ) -> Market:
-    """Builds a market with blocks on demand, or on a live chain with slices and blocks."""
+    """Builds a market with blocks on demand. ``live``: with regular slices and blocks instead."""
     if live:
         node = dev_node(**{"block_time_ms": 1500, "slice_interval_ms": 100, **options})
     else:
@@ -302,7 +307,7 @@ async def market(
 
 
 def canonical_transfers(node: Node, token: str) -> list[tuple[str, str, int, str]]:
-    """Returns every canonical transfer of the token: sender, recipient, amount, hash."""
+    """Returns every transfer of the token in canonical blocks: sender, recipient, amount, hash."""
     transfer = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
     found = []
     for number in range(node.chain.head.number + 1):

@@ -1,4 +1,4 @@
-"""The token on a node in another process, fastevm or anvil, reached only over JSON-RPC."""
+"""The token on a fastevm or anvil node in another process, reached only over JSON-RPC."""
 
 import asyncio
 from pathlib import Path
@@ -22,9 +22,11 @@ from fastevm.payments import (
 )
 from fastevm.payments.contracts import artifact
 
-KEY: Final = b"\x07" * 32  # of the vault
+KEY: Final = b"\x07" * 32  # key of the vault that encrypts signatures
 VALUE: Final = 1_000
-LIFETIME: Final = 10**8  # seconds; a million mined blocks advance the clock by a million seconds
+# Seconds that authorizations are valid: mining a million blocks advances the clock by a million
+# seconds.
+LIFETIME: Final = 10**8
 POLL_SECONDS: Final = 0.1
 
 
@@ -49,7 +51,7 @@ class Remote:
         await self.sent(admin, token_address, contract.encode("mint", self.payer, units))
 
     async def sent(self, who: Any, to: str | None, data: bytes) -> dict[str, Any]:
-        """Sends a transaction. Returns the receipt after the transaction is in a block."""
+        """Sends a transaction and waits for its block. Returns the receipt."""
         count = await self.client.call("eth_getTransactionCount", who.address, "latest")
         fields = {
             "chainId": self.chain_id, "gas": 5_000_000, "value": 0, "data": "0x" + data.hex(),
@@ -68,14 +70,14 @@ class Remote:
             await asyncio.sleep(POLL_SECONDS)
 
     def merchant(self, store: Store, node: NodeClient | None = None, **policy: Any) -> Merchant:
-        """Returns the shop's back end."""
+        """Returns the shop's back end with a policy."""
         return Merchant(
             node or self.client, store, Vault([KEY]), self.token, KeySigner(self.keys[1]),
             policy=Policy(**policy),
         )  # fmt: skip
 
     async def stored(self, merchant: Merchant, order_id: str) -> Order:
-        """Creates an order that the payer has signed."""
+        """Drafts an order, signs it as the payer, and stores the signature."""
         order = await merchant.draft(order_id, self.payer, VALUE, lifetime=LIFETIME)
         return await merchant.accept(order_id, sign(order.authorization, self.keys[2]))
 

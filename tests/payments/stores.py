@@ -1,7 +1,7 @@
-"""Selects the stores on which payment tests run, and provides fixtures for them.
+"""Selects the stores on which payment tests run, and provides them.
 
-A module with ``STORES = BOTH`` runs on both stores. With FASTEVM_PAYMENT_STORES=all, every module
-does.
+A module with ``STORES = BOTH`` runs on SQLite and on PostgreSQL. With FASTEVM_PAYMENT_STORES=all,
+every module does.
 """
 
 import os
@@ -19,7 +19,7 @@ EVERYWHERE: Final = os.environ.get("FASTEVM_PAYMENT_STORES") == "all"
 
 
 def pytest_generate_tests(metafunc: Any) -> None:
-    """Runs a test on each store of its module."""
+    """Parametrises each test with the stores of its module."""
     if "store_kind" in metafunc.fixturenames:
         wanted = BOTH if EVERYWHERE else getattr(metafunc.module, "STORES", SQLITE)
         metafunc.parametrize("store_kind", wanted, scope="session")
@@ -27,7 +27,7 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
-    """Provides a server for the whole run.
+    """Provides a PostgreSQL server for the whole run.
 
     Skips if Debian's package postgresql is not installed.
     """

@@ -45,7 +45,7 @@ async def memo_order(market: B20Market, merchant: Merchant, order_id: str = "ord
 
 
 def statuses(market: B20Market) -> list[int]:
-    """Returns the statuses of the newest block's transactions, without the deposit."""
+    """Returns the receipt statuses of the newest block, without that of its deposit."""
     return [receipt.status for receipt in market.receipts(market.node.chain.head)[1:]]
 
 
@@ -82,7 +82,7 @@ async def test_a_permit_submitted_in_the_block_of_its_capture_breaks_nothing(
     assert statuses(base) == [
         1,
         1,
-    ]  # the stranger's transaction came first, because its tip is higher
+    ]  # The stranger's transaction has a higher tip, so it is executed first.
     assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
@@ -104,7 +104,7 @@ async def test_a_public_permit_pays_nobody_but_the_recipient(base: B20Market) ->
 async def test_an_order_is_captured_once_even_with_the_allowance_of_another(
     base: B20Market,
 ) -> None:
-    """The operator's account sends a second capture of the first order."""
+    """The operator captures the first order again, while another order's allowance exists."""
     merchant = base.merchant()
     first = await base.permitted(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
@@ -144,20 +144,21 @@ async def test_a_payer_who_spends_the_nonce_before_the_capture_is_not_charged(
 async def test_permits_submitted_out_of_turn_pay_no_order_twice(
     base: B20Market, other: int, paid: str
 ) -> None:
-    """A stranger knows two permits of one payer and submits both before their captures.
+    """A stranger knows two permits of a payer, and submits both before their captures.
 
-    The second permit replaces the allowance of the first. One order is paid, with its own amount.
-    The payer of the unpaid order has to permit again.
+    The second permit replaces the allowance of the first. So only one order is paid, with its own
+    amount, and the payer has to permit the other order again.
     """
     merchant = base.merchant(tip=1)
     first = await base.permitted(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
-    second = await base.permitted(merchant, "order-2", other)  # after the capture in the pool
+    # drafted after the capture of order-1 is in the pool
+    second = await base.permitted(merchant, "order-2", other)
     assert second.authorization.permit == Permit(merchant.collector, 1)
     base.node.pool.drop(next(iter(base.node.pool.hashes())))
     for order in (first, second):
         base.submit_permit(order.authorization, base.permit_of(order), base.stranger)
-    await merchant.reconcile()  # sends the capture of the first again
+    await merchant.reconcile()  # sends the capture of the first order again
     base.mine()
     await merchant.reconcile()
     with contextlib.suppress(CaptureRefused):
@@ -206,7 +207,7 @@ FORGED_MEMO = keccak(text="Memo(address,bytes32)")
 
 
 def forger(token: str, data: bytes, caller: str, memo: bytes) -> bytes:
-    """Returns code that calls the token with ``data`` and then logs a forged Memo."""
+    """Returns code that calls the token with ``data``, then emits a log that imitates Memo."""
     words = data.ljust((len(data) + 31) // 32 * 32, b"\0")
     code = b""
     for at in range(0, len(words), 32):
@@ -220,7 +221,7 @@ def forger(token: str, data: bytes, caller: str, memo: bytes) -> bytes:
 async def test_a_memo_that_another_contract_logs_after_the_transfer_is_none(
     base: B20Market,
 ) -> None:
-    """The payer's allowance moves money without a memo, and the contract forges the Memo log."""
+    """A contract moves the payer's allowance without a memo, then imitates the Memo log."""
     merchant = base.merchant()
     order = await memo_order(base, merchant)
     memo = order.authorization.terms.nonce
@@ -267,14 +268,14 @@ async def test_orders_with_the_same_memo_of_two_payers_stay_apart(base: B20Marke
     assert states == [State.DRAFTED, State.PAID]
 
 
-# --- anything, in any order -----------------------------------------------------------------------
+# --- random sequences -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_whatever_happens_money_is_counted_once_and_refunds_stay_within_it(
     base: B20Market, seed: int
 ) -> None:
-    """Makes random payments, captures, refunds, reorganisations and restarts of one order."""
+    """Makes random payments, captures, refunds, reorganisations and restarts for one order."""
     chance = random.Random(seed)
     merchant = base.merchant()
     permit = seed % 2 == 1

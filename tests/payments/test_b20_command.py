@@ -1,4 +1,4 @@
-"""Tests ``fastevm pay`` with orders of a B20 token: collector, doctor, show, refund, void."""
+"""Tests ``fastevm pay`` with orders in a B20 token: collector, doctor, show, refund, void."""
 
 import asyncio
 import csv

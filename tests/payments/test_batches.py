@@ -1,4 +1,4 @@
-"""Tests batch captures: each order ends as if it had been captured alone."""
+"""Tests batch captures: each order must end as if it had been captured alone."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ STORES = BOTH
 
 
 async def opened(market: Market, *, funds: int = 100 * VALUE, **policy: Any) -> Merchant:
-    """Returns a merchant with batches enabled, and funded payers."""
+    """Returns a merchant that captures in batches. Funds the payers."""
     await place_contract(market.client(), MULTICALL, artifact("Multicall").initcode())
     for payer in market.accounts[4:8]:
         market.mint(payer.address, funds)
@@ -49,7 +49,10 @@ async def opened(market: Market, *, funds: int = 100 * VALUE, **policy: Any) -> 
 async def stored(
     market: Market, merchant: Merchant, count: int, payer: Any = None, first: int = 0
 ) -> list[str]:
-    """Stores orders that anybody may submit, from one payer or from four alternating payers."""
+    """Stores orders whose captures anybody may submit. Returns their names.
+
+    Without ``payer``, the orders are from four payers in rotation.
+    """
     names = [f"order-{number:02}" for number in range(first, first + count)]
     for at, name in enumerate(names):
         who = payer or market.accounts[4 + at % 4]
@@ -60,7 +63,7 @@ async def stored(
 
 
 async def hashes(merchant: Merchant, names: Sequence[str]) -> set[str]:
-    """Returns the transaction hashes of these orders."""
+    """Returns the hashes of all transactions that were sent for these orders."""
     return {
         submission.transaction_hash
         for name in names
@@ -113,7 +116,7 @@ async def test_of_fifty_captures_three_fail_inside_and_end_as_if_alone(
         still.mint(payer.address, VALUE)
         names += await stored(still, merchant, 1, payer, first=47 + at)
     await merchant.capture_many(names, until=State.CAPTURING)
-    # their fees are higher, so they come first
+    # These transactions have higher fees, so they are executed before the batch.
     still.do(drained, "transfer", still.stranger.address, VALUE, mine=False)
     still.do(still.admin, "blacklist", blocked.address, mine=False)
     order = await merchant.order("order-49")
@@ -132,7 +135,7 @@ async def test_of_fifty_captures_three_fail_inside_and_end_as_if_alone(
         (sent,) = await merchant.submissions(name)
         assert sent.progress is Progress.REVERTED
         assert sent.reason is (await merchant.order(name)).reason
-    # a failed capture is retried, alone or in a batch, when the reason is gone
+    # When the reason of a failed capture is gone, the capture is retried, alone or in a batch.
     assert isinstance((await merchant.capture_many(names[47:49]))["order-47"], CaptureRefused)
     still.mint(drained.address, VALUE)
     still.do(still.admin, "unBlacklist", blocked.address)
@@ -272,7 +275,7 @@ async def test_a_reorganisation_takes_a_batch_back_and_one_of_it_fails_then(
     still.rival(1, [[], []])
     await merchant.reconcile()
     assert [(await merchant.order(name)).state for name in names] == [State.CAPTURING] * 4
-    # on the other branch a payer spends the money before the capture
+    # On the new branch, a payer spends the money before the capture.
     still.do(still.accounts[4], "transfer", still.stranger.address, 2 * VALUE)
     await merchant.reconcile()
     if not still.node.chain.locate(bytes.fromhex(sent[2:])):
@@ -283,7 +286,7 @@ async def test_a_reorganisation_takes_a_batch_back_and_one_of_it_fails_then(
     assert (order.state, order.reason) == (State.STORED, Reason.BALANCE)
     (seen,) = await merchant.submissions(names[0])
     assert (seen.transaction_hash, seen.progress) == (sent, Progress.REVERTED)
-    # then the first branch becomes the longer one again
+    # Then the original branch becomes the longer one again.
     head = still.node.chain.head.number
     depth = head - block.header.number + 1
     still.rival(depth, [list(block.transactions), *([[]] * depth)], mark=2)
@@ -314,7 +317,7 @@ async def test_a_batch_that_the_pool_refuses_says_why_and_goes_on(still: Market)
     names = await stored(still, merchant, 3)
 
     class Emptied(HttpTransport):
-        """Empties the account's balance before it forwards a transaction."""
+        """A connection that empties an account's balance just before it forwards a transaction."""
 
         async def send(self, body: bytes) -> bytes:
             if b"eth_sendRawTransaction" in body:
@@ -384,7 +387,7 @@ async def test_a_used_nonce_found_on_the_way_is_waited_for(still: Market) -> Non
     signature = merchant.signature_of(order)
     assert signature is not None
     to, data = collecting_call(order, signature)
-    still.send(still.stranger, to, data)  # somebody else was faster
+    still.send(still.stranger, to, data)  # A stranger submits the same capture first.
     ends = await merchant.capture_many(names, until=State.CAPTURING)
     assert isinstance(ends[names[0]], Order)
     still.mine()
@@ -404,7 +407,7 @@ async def test_keys_are_rotated_under_a_batch(still: Market) -> None:
     await all_paid(merchant, names)
 
 
-# A back end in a separate process. `die`: where the process ends itself.
+# A back end in a separate process. `die` names the step at which it kills itself.
 SCRIPT = """
 import asyncio, os, sys
 from fastevm.payments import Domain, KeySigner, Merchant, NodeClient, Policy, Vault, open_store
@@ -453,7 +456,7 @@ async def test_what_a_killed_process_reserved_or_sent_another_one_finishes(
     states = {(await merchant.order(name)).state for name in names}
     assert states == {State.CAPTURING}, states
     assert still.node.pool.executable_count == (die == "after")
-    if die == "signing":  # the lease of the dead process
+    if die == "signing":  # ends the lease that the dead process still holds
         for submission in merchant.store.open_submissions(
             merchant.token.chain_id, still.shop.address, 0
         ):

@@ -1,4 +1,4 @@
-"""Tests captures against a node: every row of interface.md's table of states, and failures."""
+"""Tests captures on a node: every row of the table of states in interface.md, and failures."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,7 +27,7 @@ STORES = BOTH
 
 
 async def trail_of(merchant: Merchant, order_id: str) -> list[str]:
-    """Returns the states of an order from the audit trail."""
+    """Returns the states through which an order went, from the audit trail."""
     return [entry.after for entry in await merchant.audit(order_id)]
 
 
@@ -159,7 +159,7 @@ async def test_a_cancelled_authorization_cannot_be_captured(still: Market) -> No
     assert order.state is State.CANCELLED
     with pytest.raises(IllegalTransition):
         await merchant.capture("order-1")
-    # the token rejects the cancelled authorization from every submitter
+    # The token rejects the cancelled authorization, whoever submits it.
     again = await still.client().batch([still.capture_call(order, signature)])
     reason, words = failure_of(again[0])
     assert reason is Reason.NONCE_CONSUMED
@@ -236,7 +236,7 @@ async def test_a_window_that_closes_ends_the_order(still: Market) -> None:
 
 
 async def test_the_nonce_burned_by_another_payment_fails_the_order(still: Market) -> None:
-    """A payer signs one nonce twice: for the merchant, and for another recipient."""
+    """The payer signs the same nonce twice: for the merchant, and for another recipient."""
     merchant = still.merchant()
     order = await still.stored(merchant)
     elsewhere = still.terms(
@@ -251,7 +251,7 @@ async def test_the_nonce_burned_by_another_payment_fails_the_order(still: Market
 
 
 async def test_the_nonce_spent_on_less_for_us_is_no_payment_of_the_order(still: Market) -> None:
-    """The payer signs the order's nonce for one unit, and a stranger submits it to the merchant."""
+    """The payer signs the order's nonce again for one unit, and a stranger submits that."""
     merchant = still.merchant()
     order = await still.stored(merchant)
     less = still.terms(nonce=order.authorization.terms.nonce, value=1)
@@ -264,7 +264,7 @@ async def test_the_nonce_spent_on_less_for_us_is_no_payment_of_the_order(still: 
 
 
 async def test_a_capture_from_elsewhere_is_seen(still: Market) -> None:
-    """Another system of the merchant submits the order's signature."""
+    """Another system of the merchant submits the order's signature to the chain."""
     merchant = still.merchant()
     order = await still.stored(merchant)
     still.take(order.authorization.terms, still.shop)

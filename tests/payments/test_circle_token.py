@@ -1,4 +1,4 @@
-"""Tests a merchant paid in Circle's own token: every step, and every rejection with its reason."""
+"""Tests a merchant paid in Circle's token: every step, and the reason of every rejection."""
 
 from collections.abc import AsyncIterator
 
@@ -41,7 +41,7 @@ async def dollar(still: Market) -> AsyncIterator[Market]:
 
 
 def created(market: Market, initcode: bytes) -> str:
-    """Returns the address of the contract that this transaction creates."""
+    """Deploys init code. Returns the address of the contract."""
     tx_hash = market.send(market.admin, None, initcode, gas=16_000_000, maxFeePerGas=5 * 10**10)
     block, index = market.node.chain.locate(bytes.fromhex(tx_hash[2:])) or (None, 0)
     assert block is not None

@@ -1,4 +1,4 @@
-"""Tests ``fastevm pay`` with a store and a node: output and effects of every command."""
+"""Tests every command of ``fastevm pay`` with a store and a node: its output and its effects."""
 
 import asyncio
 import base64
@@ -206,7 +206,8 @@ async def test_amounts_in_refusals_have_the_decimals_of_the_token(
     assert code == 1 and "balance: has" in output, output
     assert f"has {token.text(balance)}, needs {token.text(balance + VALUE)}" in output
     assert "units" not in output
-    with pytest.raises(CaptureRefused, match=r"units, needs .* units"):  # the token is not known
+    # The library does not know the token's name and decimals, so it counts in units.
+    with pytest.raises(CaptureRefused, match=r"units, needs .* units"):
         await merchant.capture("order-2")
     with pytest.raises(DuplicateOrder, match=r"value .* units, asked 5 units"):
         await merchant.draft("order-2", still.payer.address, 5)
@@ -275,7 +276,7 @@ async def test_the_doctor_finds_what_is_wrong(still: Market, pay: Command) -> No
 
 @pytest.fixture
 async def elsewhere() -> AsyncIterator[str]:
-    """Provides the address of a node of another chain."""
+    """Provides the URL of a node with another chain."""
     server = server_of(dev_node(mining=Mining.MANUAL, chain_id=4_242), "preconf", threads=2)
     await server.start()
     yield server.urls[0]
@@ -386,7 +387,8 @@ async def test_a_lost_key_is_given_up_and_refunds_go_on(
     monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", old)
     code, output = await pay("refund", "order-1", "--id", "x", "--timeout", "0")
     assert code == 2 and "is not the key of this store" in output
-    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", f"{new},{old}")  # the key was found
+    # with both keys, all values can be decrypted
+    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", f"{new},{old}")
     assert await pay("rotate-keys") == (0, "2 values were re-encrypted with the newest key\n")
 
 
@@ -424,42 +426,42 @@ async def test_processes_with_different_keys_agree_on_the_first(
     with pytest.raises(VaultError, match="is not the key of this store"):
         check_key(second, Vault([b"\x08" * 32]))
     check_key(second, Vault([b"\x08" * 32, KEY]))
-    check_key(first.scoped("1/a/c"), Vault([b"\x08" * 32]))  # a separate shop
+    check_key(first.scoped("1/a/c"), Vault([b"\x08" * 32]))  # another shop in the same store
     assert rotate(second, Vault([b"\x08" * 32, KEY])) == (0, 0)
     with pytest.raises(VaultError):
         check_key(first, Vault([KEY]))
 
 
 def found_by(output: str) -> dict[str, str]:
-    """Returns the doctor's findings: ok or FAIL by name."""
+    """Returns the doctor's findings from its output: name -> ok or FAIL."""
     return {line[6:17].strip(): line[:4].strip() for line in output.splitlines()}
 
 
 async def test_the_doctor_checks_what_it_can(
     still: Market, pay: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # without a store, only the node and the settings are checked
+    # Without a store, doctor checks only the node and the settings.
     code, output = await pay("doctor", "--store", f"sqlite:///{tmp_path}/none.db")
     assert code == 1 and "FAIL  store" in output and "does not exist" in output
     assert found_by(output)["chain id"] == found_by(output)["gas"] == "ok"
     assert not (tmp_path / "none.db").exists()
-    # a store without orders
+    # an empty store
     url = f"sqlite:///{tmp_path}/empty.db"
     open_store(url).close()
     code, output = await pay("doctor", "--store", url)
     assert "ok    store       the store has no order yet" in output
     assert found_by(output)["chain id"] == "ok"
-    # a shop that has no order yet
+    # a store in which this shop has no orders yet
     code, output = await pay("doctor", "--store", url, "--shop", still.merchant().shop)
     assert found_by(output)["token"] == found_by(output)["store key"] == "ok", output
     await paid(still)
-    # no signer
+    # no signing key
     monkeypatch.delenv("FASTEVM_PAYMENTS_SIGNER")
     code, output = await pay("doctor")
     assert code == 1 and "FAIL  signer      FASTEVM_PAYMENTS_SIGNER is not set" in output
     found = found_by(output)
     assert found["token"] == found["store key"] == found["collector"] == found["rows"] == "ok"
-    # neither node nor key
+    # neither a reachable node nor a store key
     monkeypatch.delenv("FASTEVM_PAYMENTS_KEY")
     code, output = await pay("doctor", "--node", "http://127.0.0.1:1")
     assert code == 1

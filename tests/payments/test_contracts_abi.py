@@ -1,4 +1,4 @@
-"""Tests artifacts: published identifiers, rejection of invalid input, up-to-date sources."""
+"""Tests contract artifacts: published identifiers, invalid input, and sources that match."""
 
 import shutil
 
@@ -143,7 +143,7 @@ def test_reverts_decode_to_names_and_arguments() -> None:
 
 
 def test_a_log_with_the_right_topic_and_another_layout_is_not_taken_for_ours() -> None:
-    """NFTs log Transfer with the token's number as a topic: topic 0 is equal, and data is empty."""
+    """ERC-721's Transfer has the same topic 0, but the token id as a topic and no data."""
     token = artifact("Token")
     words = [(i + 1).to_bytes(32, "big") for i in range(3)]
     assert token.decode_log([token.topic("Transfer"), *words], b"") is None

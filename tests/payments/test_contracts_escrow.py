@@ -1,4 +1,4 @@
-"""Tests the escrow: hold, partial captures, void, refund; permissions and every error."""
+"""Tests the escrow: hold, partial captures, void and refund, with permissions and every error."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ VALUE = 1_000_000
 
 
 class Till:
-    """Deploys an escrow with its collectors, and has a payer and an operator."""
+    """Deploys an escrow with its collectors, for a payer and an operator."""
 
     def __init__(self, evm: EVM | None = None) -> None:
         self.evm = evm or chain()
@@ -128,7 +128,7 @@ def test_a_hold_is_captured_in_parts_refunded_and_the_rest_voided(till: Till) ->
     assert names(till, till.capture(300_000)) == ["PaymentCaptured", "Transfer"]
     assert till.state() == (300_000, 700_000)
     assert till.balance(SHOP) == 700_000
-    # the operator pays refunds from its own tokens
+    # The operator pays refunds from its own token balance.
     till.token.send("mint", STRANGER.address, 100_000)
     till.token.send("approve", till.refunds.address, 100_000, sender=STRANGER.address)
     refunded = till.do(refund_data(till.info, 100_000, till.refunds.address))
@@ -204,7 +204,7 @@ REFUSED: dict[str, tuple[Callable[[Till], ExecutionResult], str]] = {
 
 
 def _raw(till: Till, **changes: Any) -> PaymentInfo:
-    """Returns terms that `PaymentInfo` would reject."""
+    """Returns payment terms that are invalid, so that `PaymentInfo` would reject them."""
     info = till.terms()
     for name, value in changes.items():
         force_setattr(info, name, value)
@@ -254,7 +254,7 @@ def refusal_of(contract: Deployed, result: ExecutionResult) -> str:
 
 
 def test_hashes_are_those_of_the_deployed_escrow() -> None:
-    """The vectors come from the deployed contract and the published client."""
+    """The expected hashes are from the deployed contract and the published client."""
     info = PaymentInfo(
         operator="0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
         payer="0x70997970C51812dc3A010C7d01b50e0d17dc79C8",

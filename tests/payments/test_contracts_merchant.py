@@ -1,4 +1,4 @@
-"""Tests memos, checkouts, payouts and the wallet: permissions, and the order of logs."""
+"""Tests memos, checkouts, payouts and the wallet: permissions, and the order of their logs."""
 
 from typing import Any
 
@@ -134,7 +134,7 @@ def test_an_order_is_paid_once_with_its_number_as_memo(memo_token: Deployed) -> 
 
 
 class Shop:
-    """Deploys a checkout for the dollar, and makes captures that the payer permitted."""
+    """Deploys a checkout for the token, and makes captures with the payer's permit."""
 
     def __init__(self) -> None:
         self.token = dollar(chain())

@@ -1,4 +1,4 @@
-"""Tests the EIP-3009 token: checks in order, reasons, events and slots of the deployed tokens."""
+"""Tests the EIP-3009 token against the deployed tokens: order of checks, reasons, events, slots."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ USED = "FiatTokenV2: authorization is used or canceled"
 
 @pytest.fixture(params=["ours", pytest.param("circle's", marks=circle.installed)])
 def token(request: pytest.FixtureRequest) -> Deployed:
-    """Provides the project's token, then Circle's token. Every test holds for both."""
+    """Provides this project's token, then Circle's token. Every test must pass with both."""
     return dollar(chain()) if request.param == "ours" else circles_dollar(chain())
 
 
@@ -58,7 +58,10 @@ def move(
     form: str = "bytes",
     **changes: Any,
 ) -> ExecutionResult:
-    """Submits an authorization of the payer. ``signed`` replaces members of the signed terms."""
+    """Submits the payer's authorization.
+
+    ``changes`` replace members of its terms. ``signed`` is used instead of a valid signature.
+    """
     message = terms(**changes)
     packed = signature(typed_data(token.address, kind, message)) if signed is None else signed
     last = split(packed) if form == "vrs" else (packed,)
@@ -72,7 +75,7 @@ def cancel(
     data = typed_data(token.address, "CancelAuthorization", message)
     packed = signature(data, signer) if signed is None else signed
     last = split(packed) if form == "vrs" else (packed,)
-    sender = STRANGER.address  # anybody may relay it
+    sender = STRANGER.address  # anybody may submit a cancellation
     return token.send("cancelAuthorization", PAYER.address, NONCE, *last, sender=sender)
 
 
@@ -207,7 +210,7 @@ def test_too_small_a_balance_consumes_nothing_and_a_top_up_makes_it_good(token: 
 def test_zero_as_recipient_is_refused_last(token: Deployed) -> None:
     reverted = reason(move(token, TRANSFER, to=ZERO))
     assert reverted == "ERC20: transfer to the zero address"
-    # Nobody can sign for the zero address, which every failed recovery returns.
+    # A failed ecrecover returns the zero address, which therefore must not count as a signer.
     nothing = bytes(32) + (1).to_bytes(32, "big") + b"\x1b"
     assert reason(move(token, **{"from": ZERO}, signed=nothing)) == "ECRecover: invalid signature"
     result = token.send("transferFrom", ZERO, MERCHANT.address, 0)
@@ -215,7 +218,7 @@ def test_zero_as_recipient_is_refused_last(token: Deployed) -> None:
 
 
 def test_every_check_comes_before_the_next_one(token: Deployed) -> None:
-    """At first everything is wrong. Fixing the first problem reveals the next problem."""
+    """Begins with a call that every check rejects, and fixes one problem after the other."""
     blacklisted = "Blacklistable: account is blacklisted"
     signed = bytes(64) + b"\x1b"
     changes: dict[str, Any] = {
@@ -285,7 +288,7 @@ def test_roles_are_asked_for(token: Deployed) -> None:
 
 def test_a_block_keeps_the_balance_and_stops_transfers(token: Deployed) -> None:
     (event,) = token.events(token.send("blacklist", PAYER.address))
-    assert event  # Circle's source has underscores before the names
+    assert event  # In Circle's source, parameter names begin with an underscore.
     named = {name.lstrip("_"): value for name, value in event.arguments.items()}
     assert named == {"account": PAYER.address.lower()}
     assert token.read("isBlacklisted", PAYER.address) is True
@@ -355,9 +358,10 @@ def test_a_wallet_contract_signs_in_both_forms(token: Deployed) -> None:
 @pytest.mark.parametrize(
     ("code", "accepted"),
     [
-        ("0x631626ba7e60e01b5f5260205ff3", True),  # the magic value, left-aligned
-        ("0x631626ba7e5f5260205ff3", False),  # right-aligned
-        ("0x631626ba7e60e01b5f5260045ff3", False),  # cut short
+        # returns the magic value of ERC-1271, left-aligned
+        ("0x631626ba7e60e01b5f5260205ff3", True),
+        ("0x631626ba7e5f5260205ff3", False),  # returns the magic value right-aligned
+        ("0x631626ba7e60e01b5f5260045ff3", False),  # returns only 4 bytes
         ("0x5f5ffd", False),
         ("0xfe", False),
     ],
@@ -372,7 +376,7 @@ def test_only_the_full_magic_word_is_a_yes(token: Deployed, code: str, accepted:
 
 
 def test_a_delegated_account_is_asked_as_a_contract(token: Deployed) -> None:
-    """The payer's own signature counts only if the delegated code accepts it (EIP-7702)."""
+    """A delegated account (EIP-7702) pays only with signatures that its delegated code accepts."""
     for owner, accepted in ((STRANGER, False), (PAYER, True)):
         wallet = deployed(token.evm, "Wallet", owner.address)
         delegation = b"\xef\x01\x00" + bytes.fromhex(wallet.address[2:])
@@ -432,7 +436,7 @@ VECTORS = {
 
 
 def installed_on_sepolia() -> Deployed:
-    """Returns the token's code and slots at a real address, with Sepolia's chain id and names."""
+    """Returns this project's token at the address and with the name of one on Base Sepolia."""
     evm: EVM = chain(chain_id=84532)
     contract = artifact("Token")
     short = int.from_bytes(b"USDC".ljust(31, b"\0") + bytes([8]), "big")

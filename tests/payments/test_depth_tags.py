@@ -1,4 +1,4 @@
-"""Tests a merchant that waits for ``safe`` or ``finalized`` on a development chain with epochs."""
+"""Tests a merchant that waits for ``safe`` or ``finalized``, on a development chain with epochs."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market
 
-EPOCH = 3  # blocks
+EPOCH = 3  # length of an epoch in blocks
 
 
 @pytest.mark.parametrize(("depth", "epochs"), [("safe", 1), ("finalized", 2)])
@@ -36,7 +36,7 @@ async def test_a_payment_is_paid_when_its_block_has_the_tag(
 
 
 async def test_without_epochs_the_newest_block_has_every_tag(still: Market) -> None:
-    """A development chain has one node, so nobody else can remove accepted blocks."""
+    """Without epochs, the newest block is also ``safe`` and ``finalized``."""
     merchant = still.merchant(depth="finalized")
     await still.stored(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)

@@ -1,4 +1,4 @@
-"""Tests that requesting a draft again returns the same order, so that a page can be reloaded."""
+"""Tests that drafting an order again returns the same draft, so that a page can be reloaded."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,8 @@ from .market import VALUE, Market
 from .stores import BOTH
 
 STORES = BOTH
-STORE = "0x5701E05701E05701E05701e05701e05701E05701"  # of the escrow's tokens
+# The escrow's token stores are clones of this contract.
+STORE = "0x5701E05701E05701E05701e05701e05701E05701"
 
 
 @pytest.fixture(autouse=True)

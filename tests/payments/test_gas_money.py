@@ -1,4 +1,4 @@
-"""Tests a sender that cannot pay for gas: it is reported, and retried with unchanged fees."""
+"""Tests senders that cannot pay for gas: they are reported, and retried with unchanged fees."""
 
 import json
 
@@ -26,7 +26,7 @@ GIVEN = 10**15
 
 
 async def poor(market: Market, *names: str, wei: int = 0, **policy: float) -> Merchant:
-    """Returns a merchant with little money for gas, and stores orders."""
+    """Returns a merchant whose sender has only ``wei`` for gas. Stores orders."""
     if wei:
         market.send(market.admin, POOR.address, b"", value=wei)
     merchant = market.merchant(signer=KeySigner(POOR.key), **policy)
@@ -100,10 +100,7 @@ async def test_a_refused_transaction_becomes_cheaper_when_fees_fall(still: Marke
 
 
 async def test_nothing_waits_behind_a_nonce_that_will_not_come(still: Market) -> None:
-    """The sender cannot pay for the first transaction.
-
-    The second is affordable and must not wait.
-    """
+    """The sender cannot pay for the first transaction, but for the second, which must not wait."""
     dear = await poor(still, "order-1", "order-2", wei=GIVEN, tip=100 * 10**9)
     await dear.capture("order-1", until=State.CAPTURING, force=True)
     (refused,) = await dear.submissions("order-1")
@@ -146,7 +143,7 @@ async def test_an_order_that_expires_unpaid_for_gas_leaves_no_gap(still: Market)
 
 
 class Full(HttpTransport):
-    """A node whose pool rejects all transactions for a while, without a reason."""
+    """A connection to a node whose pool rejects all transactions while ``full`` is true."""
 
     full = True
 
@@ -159,7 +156,7 @@ class Full(HttpTransport):
 
 
 async def test_what_a_full_pool_refused_is_the_same_transaction_later(still: Market) -> None:
-    """With the old fees the signed bytes are equal, and the store keeps them once."""
+    """A retry has the same fees, so its bytes are equal and the store has one submission."""
     transport = Full(still.server.urls[0])
     client = NodeClient(transport)
     still.clients.append(client)
@@ -178,7 +175,7 @@ async def test_what_a_full_pool_refused_is_the_same_transaction_later(still: Mar
 async def test_a_pool_is_given_what_it_can_keep(
     still: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the pool lost all transactions, they are sent again in nonce order, within the limit."""
+    """If the pool lost all transactions, they are sent again by nonce, up to the pool's limit."""
     merchant = still.merchant(bump_after=1e9)
     names = [f"order-{number}" for number in range(5)]
     for name in names:

@@ -1,4 +1,7 @@
-"""Tests refunds and sweeps over crashes and reorganisations: each once, within the captured sum."""
+"""Tests refunds and sweeps under crashes and reorganisations.
+
+Each must be sent once, and their sum must not exceed the captured sum.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -40,7 +43,7 @@ async def paid(market: Market, **policy: int) -> Merchant:
 
 
 def forget(market: Market) -> None:
-    """Empties the node's pool."""
+    """Removes all transactions from the node's pool."""
     for tx_hash in list(market.node.pool.hashes()):
         market.node.pool.drop(tx_hash)
 
@@ -235,7 +238,7 @@ async def test_what_cannot_be_refunded_is_refused(still: Market) -> None:
 async def test_a_refund_that_failed_can_be_asked_for_again(still: Market) -> None:
     merchant = await paid(still, tip=1)
     await asked(merchant)
-    still.do(still.admin, "pause")  # comes first, because its tip is higher
+    still.do(still.admin, "pause")  # executed first, because its tip is higher
     await merchant.reconcile()
     (movement,) = await merchant.movements()
     assert (movement.state, movement.reason) == (MovementState.FAILED, Reason.PAUSED)
@@ -266,7 +269,7 @@ async def test_a_reorganisation_takes_a_refund_back_and_it_is_sent_again(still: 
 
 
 async def test_a_refund_is_not_sent_again_if_its_payer_spent_the_money(still: Market) -> None:
-    """A reorganisation removes capture and refund. Then the payer spends the money elsewhere."""
+    """A reorganisation removes capture and refund, and the payer spends the money elsewhere."""
     merchant = await paid(still)
     still.mint(still.shop.address, FUNDS)
     await asked(merchant)
@@ -292,7 +295,7 @@ async def test_a_failed_refund_that_a_reorganisation_revives_is_not_sent_beside_
     merchant = await paid(still, tip=1)
     still.mint(still.shop.address, FUNDS)
     await asked(merchant)
-    still.do(still.admin, "pause")  # comes first, because its tip is higher
+    still.do(still.admin, "pause")  # executed first, because its tip is higher
     await merchant.reconcile()
     assert [item.state for item in await merchant.movements()] == [MovementState.FAILED]
     still.do(still.admin, "unpause")
@@ -300,7 +303,7 @@ async def test_a_failed_refund_that_a_reorganisation_revives_is_not_sent_beside_
     still.mine()
     await merchant.reconcile()
     assert [item.state for item in await merchant.movements()] == [MovementState.FINAL]
-    still.rival(3, [[], [], [], []])  # without the pause
+    still.rival(3, [[], [], [], []])  # a branch without the pause
     forget(still)
     for _ in range(4):
         await merchant.reconcile()

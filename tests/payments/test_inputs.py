@@ -1,4 +1,4 @@
-"""Tests that invalid input is rejected before storage, and an unreadable row stops no others."""
+"""Tests that invalid input is rejected before it is stored, and one bad row stops no others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests nodes behind a load balancer: one node is a few blocks late, and any node may answer."""
+"""Tests nodes behind a load balancer, where any node may answer and one lags by some blocks."""
 
 import contextlib
 import itertools
@@ -18,7 +18,10 @@ from .market import VALUE, Market
 
 
 class Lagging(HttpTransport):
-    """A node that lacks its newest ``late`` blocks while requests reach it."""
+    """A connection that answers some requests as if the newest ``late`` blocks did not exist.
+
+    ``behind`` or the sequence ``choices`` determines which requests.
+    """
 
     def __init__(self, url: str, market: Market, choices: list[bool] | None = None) -> None:
         super().__init__(url)
@@ -93,7 +96,8 @@ async def test_a_capture_is_not_lost_because_a_node_has_not_seen_it(still: Marke
 
 async def test_whatever_node_answers_an_order_is_paid_once_and_stays_paid(still: Market) -> None:
     for number in range(3):
-        # an irregular sequence, because a regular one may hit one request in every pass
+        # With a regular sequence, the same request of every pass might always reach the lagging
+        # node.
         choices = random.Random(number).choices([True, False], k=997)
         merchant, _ = await behind(still, choices)
         name = f"order-{number}"
@@ -112,7 +116,7 @@ async def test_whatever_node_answers_an_order_is_paid_once_and_stays_paid(still:
 
 
 class Unindexed(HttpTransport):
-    """A node that has not indexed some data. ``hidden``: methods with empty answers."""
+    """A node that has not indexed some data: the methods in ``hidden`` return nothing."""
 
     def __init__(self, url: str, *hidden: str) -> None:
         super().__init__(url)
@@ -186,7 +190,7 @@ async def test_a_refund_is_not_lost_because_its_receipt_is_not_indexed(still: Ma
 async def test_without_state_a_nonce_is_lost_after_a_time(
     still: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A node without the block's state cannot show which transaction used the nonce."""
+    """Without the state of the block, a node cannot show which transaction used the nonce."""
 
     class Pruned(Unindexed):
         async def send(self, body: bytes) -> bytes:

@@ -1,4 +1,7 @@
-"""Tests captures shortly before their authorization expires. The margin depends on the chain."""
+"""Tests captures shortly before the authorization expires.
+
+The safety margin depends on the chain.
+"""
 
 import pytest
 
@@ -10,7 +13,10 @@ from .market import Market
 
 
 async def left(market: Market, merchant: Merchant, name: str, seconds: int) -> bool | None:
-    """Returns whether a capture that expires ``seconds`` after the pending block is accepted."""
+    """Returns whether an authorization that expires so soon passes the check.
+
+    ``seconds``: the time after the timestamp of the pending block.
+    """
     pending = int(
         (await merchant.node.call("eth_getBlockByNumber", "pending", False))["timestamp"], 16
     )
@@ -22,7 +28,7 @@ async def left(market: Market, merchant: Merchant, name: str, seconds: int) -> b
 
 
 async def test_one_block_is_enough_until_an_inclusion_was_seen(still: Market) -> None:
-    still.mine(70)  # blocks of a second
+    still.mine(70)  # 70 blocks, one per second
     merchant = still.merchant(capture_in=None)
     assert await left(still, merchant, "order-1", 2)
     assert await merchant.margin() == 1
@@ -49,7 +55,7 @@ async def test_the_margin_is_the_observed_inclusion_time(
     merchant = still.merchant(capture_in=None)
     await still.stored(merchant, "order-1", valid_before=still.now + 10_000)
     await merchant.capture("order-1", until=State.CAPTURING)
-    still.mine(seconds=waited)  # the pending block was due after 1 s
+    still.mine(seconds=waited)  # the block comes late: it was due after 1 s
     still.mine(3)
     assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     assert await merchant.margin() == margin

@@ -1,4 +1,4 @@
-"""Tests a merchant's limits (per order, per day, exposure) and their metrics."""
+"""Tests a merchant's limits per order, per day and of the total exposure, and their metrics."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Tests orders that the payer pays with ``transferWithMemo``: counted transfers, and refunds."""
+"""Tests orders that the payer pays with ``transferWithMemo``: counted payments, and refunds."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def drafted(market: B20Market, merchant: Merchant, order_id: str = "order-
 
 
 async def seen(merchant: Merchant, order_id: str = "order-1") -> tuple[State, Reason | None]:
-    """Reconciles. Returns the order's state and reason."""
+    """Reconciles. Returns the order's state and the reason for it."""
     await merchant.reconcile()
     order = await merchant.order(order_id)
     return order.state, order.reason
@@ -52,7 +52,7 @@ async def seen(merchant: Merchant, order_id: str = "order-1") -> tuple[State, Re
 async def refunded(
     market: B20Market, merchant: Merchant, amount: int | None = None, **more: Any
 ) -> int:
-    """Refunds an order. Returns the amount."""
+    """Refunds an order. Returns the refunded amount."""
     movement = await merchant.refund("order-1", amount, until=MovementState.REQUESTED, **more)
     market.mine()
     await merchant.reconcile()
@@ -274,14 +274,14 @@ async def test_only_money_at_the_merchants_depth_is_refunded(base: B20Market) ->
 
 
 def dropped(market: B20Market, depth: int, contents: dict[int, Any] | None = None) -> None:
-    """Replaces the newest blocks. Their other transactions also leave the pool."""
+    """Replaces the newest blocks. All other transactions of these blocks are lost."""
     market.replace(depth, contents)
     for tx_hash in list(market.node.pool.hashes()):
         market.node.pool.drop(tx_hash)
 
 
 def paid_back(market: B20Market) -> int:
-    """Returns the units that transfers on the chain moved from the shop to the payer."""
+    """Returns how many units were transferred from the shop to the payer in canonical blocks."""
     shop, payer = market.shop.address.lower(), market.payer.address.lower()
     moved = canonical_transfers(market.node, market.token.token)
     return sum(amount for sender, to, amount, _ in moved if (sender, to) == (shop, payer))
@@ -289,7 +289,7 @@ def paid_back(market: B20Market) -> int:
 
 @pytest.mark.parametrize("depth", [1, 3])
 async def test_a_refund_is_not_sent_again_without_its_payment(base: B20Market, depth: int) -> None:
-    """A reorganisation, deeper than the required depth, removes payment and refund."""
+    """A reorganisation below the merchant's depth removes the payment and its refund."""
     merchant = base.merchant(depth=depth)
     base.mint(base.shop.address, FUNDS)
     order = await drafted(base, merchant)
@@ -306,7 +306,7 @@ async def test_a_refund_is_not_sent_again_without_its_payment(base: B20Market, d
         assert paid_back(base) == 0
         base.mine()
     assert [item.state for item in await merchant.movements()] == [MovementState.REQUESTED]
-    # the payment returns: its refund is sent, but only at the merchant's depth
+    # When the payment is in a block again, the refund is sent, but only at the merchant's depth.
     base.pay(order, VALUE, mine=False)
     for _ in range(depth):
         assert paid_back(base) == 0
@@ -458,7 +458,7 @@ async def test_a_check_says_why_the_payer_cannot_pay(
 
 
 class Timeless(HttpTransport):
-    """A node whose logs have no timestamps."""
+    """A connection to a node whose logs have no timestamps."""
 
     async def send(self, body: bytes) -> Any:
         return (await super().send(body)).replace(b"blockTimestamp", b"blockTimestamq")

@@ -1,4 +1,4 @@
-"""Tests that a merchant chooses for each order: only a signature, or a hold in the escrow."""
+"""Tests that a merchant chooses for each order: store only a signature, or hold the money."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ STORE = "0x5701E05701E05701E05701e05701e05701E05701"
 
 
 async def held(market: Market, merchant: Merchant, order_id: str = "order-1") -> Order:
-    """Creates an order and holds its money in the escrow."""
+    """Drafts an order and holds its money in the escrow."""
     await place_escrow(market.client(), V1_1, STORE, MULTICALL)
     market.mine()
     order = await merchant.draft(order_id, market.payer.address, VALUE, hold=HoldTerms())
@@ -85,7 +85,7 @@ async def test_what_was_captured_of_a_hold_goes_back_through_its_escrow(still: M
     await merchant.holds.capture("order-1", VALUE // 2, key="parcel 1", timeout=0)
     still.mine()
     await merchant.reconcile()
-    with pytest.raises(MovementRefused):  # the refund collector may not take the tokens yet
+    with pytest.raises(MovementRefused):  # The refund collector has no allowance yet.
         await merchant.refund("order-1", VALUE // 4, refund_id="return 1")
     asked = asyncio.create_task(merchant.holds.allow_refunds(still.token.token, VALUE))
     while not still.node.pool.executable_count:
@@ -109,7 +109,7 @@ async def test_what_was_captured_of_a_hold_goes_back_through_its_escrow(still: M
 
 
 async def test_a_reorganisation_takes_the_end_of_a_hold_back(still: Market) -> None:
-    """A reorganisation removes the void, and another reorganisation removes the hold."""
+    """A reorganisation removes the void, and a second one removes the hold itself."""
     merchant = still.merchant()
     await held(still, merchant)
     await merchant.holds.capture("order-1", VALUE // 2, key="parcel 1", timeout=0)

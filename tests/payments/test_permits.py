@@ -1,4 +1,4 @@
-"""Tests orders that the payer of a B20 token permits: the collector captures each one once."""
+"""Tests orders in a B20 token that the payer permits. The collector captures each order once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ async def captured(market: B20Market, merchant: Merchant, order_id: str = "order
 
 
 def payments(market: B20Market) -> list[int]:
-    """Returns every canonical transfer from the payer to the shop."""
+    """Returns the amounts of all canonical transfers from the payer to the shop."""
     return [
         amount
         for sender, recipient, amount, _ in canonical_transfers(market.node, market.token.token)
@@ -88,7 +88,7 @@ async def test_processes_that_capture_one_permit_submit_once(base: B20Market) ->
 
 
 class Deaf(HttpTransport):
-    """A connection that breaks when a transaction is sent."""
+    """A connection that breaks whenever a transaction is sent."""
 
     async def send(self, body: bytes) -> Any:
         if b"eth_sendRawTransaction" in body:
@@ -141,7 +141,7 @@ async def test_a_permit_expires_like_an_authorization_and_the_collector_refuses_
     assert refused.value.report.reason is Reason.EXPIRED
     await merchant.reconcile()
     assert (await merchant.order("order-1")).state is State.EXPIRED
-    # although the stranger has submitted the permit
+    # The capture reverts after the deadline, although the stranger has submitted the permit.
     base.send(base.shop, *permit_call(order, base.permit_of(order)))
     assert base.receipts(base.node.chain.head)[-1].status == 0
     assert payments(base) == []
@@ -293,7 +293,7 @@ async def test_what_blocks_a_capture_has_its_name(
 
 
 async def _use_permit(market: B20Market) -> None:
-    """Uses the payer's permit nonce for another spender."""
+    """Uses the nonce of the payer's permit for another spender."""
     terms = (await market.merchant().order("order-1")).authorization.terms
     permit = Permit(market.stranger.address, 0)
     made = Authorization(market.token, terms, Kind.PERMIT, permit)
@@ -306,7 +306,7 @@ async def test_a_pause_during_the_capture_releases_the_order_with_its_reason(
     merchant = base.merchant(tip=1)
     await base.permitted(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
-    base.do(base.admin, "pause(uint8[])", [TRANSFER])  # comes first: higher tip
+    base.do(base.admin, "pause(uint8[])", [TRANSFER])  # executed first, because its tip is higher
     order = await merchant.wait("order-1", State.STORED, MAX_WAIT)
     assert (order.state, order.reason) == (State.STORED, Reason.PAUSED)
     base.do(base.admin, "unpause(uint8[])", [TRANSFER])

@@ -1,4 +1,7 @@
-"""Tests several processes, some of which die: each capture has one transaction, none is lost."""
+"""Tests several back-end processes, some of which die.
+
+Each capture must have exactly one transaction, and none may be lost.
+"""
 
 import asyncio
 import sys
@@ -14,7 +17,7 @@ STORES = BOTH
 
 ROOT = Path(__file__).parents[2]
 
-# A back end in a separate process. `die`: where it ends itself, before or after it sends.
+# A back end in a separate process. `die`: it kills itself before or after it sends.
 SCRIPT = """
 import asyncio, os, sys
 from fastevm.payments import Domain, KeySigner, Merchant, NodeClient, Policy, Vault, open_store
@@ -45,7 +48,7 @@ asyncio.run(main())
 
 
 async def back_end(market: Market, die: str = "never") -> asyncio.subprocess.Process:
-    """Starts a process that captures the order. ``die``: where the process ends."""
+    """Starts a process that captures the order. ``die``: the step at which it kills itself."""
     return await asyncio.create_subprocess_exec(
         sys.executable, "-c", SCRIPT, market.server.urls[0],
         market.store_url, market.token.token,

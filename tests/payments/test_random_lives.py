@@ -1,8 +1,10 @@
-"""Tests random lives of orders: merchants, payers and a chain with reorganisations, in any order.
+"""Tests orders with random actions of merchant, payer and strangers, and random reorganisations.
 
-The invariants after the back end has reconciled: the ledger equals the canonical chain, no order is
-paid without a canonical receipt of exactly its payment, no paid order is missing, and no order is
-paid twice.
+After the back end has reconciled, these invariants must hold:
+
+- The ledger equals the transfers in canonical blocks.
+- No order is paid without a canonical receipt of exactly its payment.
+- Every order with such a payment is paid, and none is paid twice.
 """
 
 import asyncio
@@ -44,7 +46,7 @@ STEPS = 25
 
 
 class Fragile(HttpTransport):
-    """A connection that breaks once, before or after a transaction is sent."""
+    """A connection that breaks once, before or after it has sent a transaction."""
 
     broken: str | None = None
 
@@ -58,7 +60,7 @@ class Fragile(HttpTransport):
 
 
 class Lives(RuleBasedStateMachine):
-    """A market, a back end that restarts, and up to four orders."""
+    """A market, a back end that is restarted at random, and up to four orders."""
 
     kind = Kind.RECEIVE
     batch = 1
@@ -113,7 +115,7 @@ class Lives(RuleBasedStateMachine):
             self.agree(name, lifetime)
 
     def agree(self, name: str, lifetime: int) -> None:
-        """Drafts, signs and stores an order."""
+        """Drafts an order, signs it as the payer, and stores the signature."""
         terms = self.market.terms(valid_before=self.market.now + lifetime)
         self.terms[name] = terms
         order = self.run(self.merchant.draft(name, terms.payer, VALUE, kind=self.kind, terms=terms))
@@ -157,17 +159,16 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        """Reconciles. The invariants test the result.
+        """Reconciles, so that the invariants are checked if the back end has seen the head.
 
-        The back end accepts a shorter chain only when it is longer again, so until then nothing is
-        checked.
+        The back end ignores a chain that became shorter until the chain is longer again.
         """
         self.run(self.merchant.reconcile())
         points = self.merchant.store.checkpoints(self.merchant.scanner.scope)
         head = self.market.node.chain.head
         self.looked = points[0].block_hash == "0x" + head.hash.hex()
 
-    # --- the payer, and others --------------------------------------------------------------------
+    # --- the payer and strangers ------------------------------------------------------------------
 
     @rule(share=st.sampled_from([1, 2]))
     def drain(self, share: int) -> None:
@@ -179,7 +180,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def pay_by_transfer(self) -> None:
-        """Transfers the amount of an order without reference to any order."""
+        """Transfers an order's amount to the shop without reference to an order."""
         self.other(self.market.payer, "transfer", self.market.shop.address, VALUE)
 
     @rule(on=st.booleans())
@@ -188,7 +189,10 @@ class Lives(RuleBasedStateMachine):
 
     @rule(name=ORDERS, ours=st.booleans(), mine=st.booleans(), look=st.booleans())
     def burn_the_nonce(self, name: str, ours: bool, mine: bool, look: bool) -> None:
-        """Lets the payer use an order's nonce for one unit, to a stranger or to the merchant."""
+        """Uses an order's nonce for a payment of one unit.
+
+        ``ours``: the recipient is the merchant, otherwise a stranger.
+        """
         if name not in self.terms:
             return
         market, nonce = self.market, self.terms[name].nonce
@@ -221,7 +225,7 @@ class Lives(RuleBasedStateMachine):
         look=st.booleans(),
     )
     def reorganise(self, depth: int, keep: int, backwards: bool, mark: int, look: bool) -> None:
-        """Replaces blocks with another branch, and keeps some of the replaced transactions."""
+        """Replaces blocks with another branch, which contains some of the replaced transactions."""
         self.looked = False
         chain = self.market.node.chain
         heads = range(chain.head.number - depth + 1, chain.head.number + 1)
@@ -238,7 +242,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: self.market.node.chain.head.number > 6)
     @rule(depth=DEPTH)
     def shorten(self, depth: int) -> None:
-        """Removes the newest blocks of the chain for a while."""
+        """Sets the head back by ``depth`` blocks, until later rules add blocks."""
         self.looked = False
         chain = self.market.node.chain
         target = chain.canonical_hash(chain.head.number - depth)
@@ -247,7 +251,7 @@ class Lives(RuleBasedStateMachine):
             chain.set_head(target)
         self.market.now = chain.head.header.timestamp
 
-    # --- what must hold ---------------------------------------------------------------------------
+    # --- invariants -------------------------------------------------------------------------------
 
     @invariant()
     def paid_means_paid(self) -> None:
@@ -285,7 +289,7 @@ class Lives(RuleBasedStateMachine):
             assert incoming[transaction_hash, VALUE] == count
 
     def settle_down(self) -> None:
-        """Makes no more changes until every order has ended."""
+        """Mines and reconciles without further changes until every order has ended."""
         self.other(self.market.admin, "unpause")
         self.market.mine(seconds=60)
         points = self.merchant.store.checkpoints(self.merchant.scanner.scope)
@@ -308,7 +312,7 @@ class Lives(RuleBasedStateMachine):
 
 
 def includable(kept: list[Any], keeper: list[Any]) -> list[Any]:
-    """Returns transactions that are kept together with their sender's earlier transactions."""
+    """Returns the transactions to keep: those whose sender's earlier transactions are kept."""
     dropped: set[bytes] = set()
     answer = []
     for item in keeper:
@@ -320,7 +324,7 @@ def includable(kept: list[Any], keeper: list[Any]) -> list[Any]:
 
 
 class LivesTogether(Lives):
-    """Random lives with batch captures."""
+    """The same rules, with batch captures."""
 
     kind = Kind.TRANSFER
     batch = 3

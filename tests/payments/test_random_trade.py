@@ -1,8 +1,9 @@
-"""Tests random lives of a shop with two machines: refunds, escrow holds, lagging nodes, any order.
+"""Tests random actions of a shop on two machines: refunds, holds, lagging nodes, reorganisations.
 
-Two merchants share one store. Each has its own connections and node, and they act and reconcile
+The two merchants share a store. Each has its own connections and node, and they act and reconcile
 alternately or concurrently. An auditor with a separate store only reads the chain. After a machine
-with an up-to-date node has reconciled, its books and the auditor's books equal the chain.
+whose node is up to date has reconciled, the ledger in the shared store must equal the chain. The
+auditor's ledger must equal the chain too.
 """
 
 import asyncio
@@ -49,20 +50,21 @@ MACHINES = st.integers(0, 1)
 EXAMPLES: Final = int(os.environ.get("FASTEVM_PAYMENT_LIVES", "6"))
 STEPS: Final = 25
 STORE: Final = "0x5701E05701E05701E05701e05701e05701E05701"
-ENOUGH: Final = 10**12  # units that refunds of holds may take
-KEPT: Final = 7  # blocks that no reorganisation removes: contracts and balances
+ENOUGH: Final = 10**12  # allowance in units for refunds of holds
+# The oldest blocks, with contracts and balances, which no reorganisation removes.
+KEPT: Final = 7
 HELD: Final = (State.HELD, State.CAPTURED, State.PAID, State.RELEASED)
 ON_CHAIN: Final = (MovementState.SEEN, MovementState.FINAL)
 
 
 class Unreliable(Fragile, Lagging):
-    """A node that may lag, with a connection that breaks before or after a transaction."""
+    """A node that may lag, behind a connection that may break when a transaction is sent."""
 
 
 class Trade(RuleBasedStateMachine):
-    """A market, two machines of a shop, an auditor, three orders and two holds."""
+    """A market, two machines of a shop, an auditor, three orders, and two holds in the escrow."""
 
-    server: Server | None = None  # of PostgreSQL; None: a SQLite file
+    server: Server | None = None  # PostgreSQL server; None for a SQLite file
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +79,8 @@ class Trade(RuleBasedStateMachine):
         self.market.stores.append(audit)
         self.auditor = self.market.merchant(store=audit, overlap=2)
         self.signed: set[str] = set()
-        self.looked: int | None = None  # the machine with up-to-date books
+        # number of a machine that has reconciled with the current head
+        self.looked: int | None = None
         self.open()
 
     def open(self) -> None:
@@ -92,7 +95,7 @@ class Trade(RuleBasedStateMachine):
         return self.loop.run_until_complete(awaitable)
 
     def ends(self, work: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
-        """Runs work concurrently. Returns the results and exceptions."""
+        """Runs coroutines concurrently. Returns their results and exceptions."""
 
         async def gathered() -> list[Any]:
             return await asyncio.gather(*work, return_exceptions=True)
@@ -118,7 +121,7 @@ class Trade(RuleBasedStateMachine):
                 self.server.release(self.url)
 
     def changed(self) -> None:
-        """Records that the caller's view of the chain is outdated."""
+        """Records that the chain has changed since the last reconciliation."""
         self.looked = None
 
     def order(self, name: str) -> Order | None:
@@ -127,7 +130,7 @@ class Trade(RuleBasedStateMachine):
     # --- the merchant -----------------------------------------------------------------------------
 
     def agree(self, name: str, lifetime: int, within: int = 90) -> None:
-        """Drafts, signs and stores an order."""
+        """Drafts an order, signs it as the payer, and stores the signature."""
         merchant, payer = self.machines[0], self.market.payer.address
         hold = HoldTerms(capture_within=within) if name.startswith("hold") else None
         order = self.run(merchant.draft(name, payer, VALUE, lifetime=lifetime, hold=hold))
@@ -147,7 +150,7 @@ class Trade(RuleBasedStateMachine):
         cable=st.sampled_from([None, None, "before", "after"]),
     )
     def capture(self, name: str, at: int, both: bool, cable: str | None) -> None:
-        """Captures or holds an order, on one machine or on both concurrently."""
+        """Captures an order, or holds its money, on one machine or on both concurrently."""
         if name not in self.signed:
             return
         self.changed()
@@ -189,7 +192,7 @@ class Trade(RuleBasedStateMachine):
 
     @staticmethod
     def check_results(ends: list[Any]) -> None:
-        """Accepts rejections as results. Any other exception is a failure."""
+        """Asserts that every exception is an expected rejection."""
         for end in ends:
             if isinstance(end, BaseException) and not isinstance(end, PaymentError):
                 raise end
@@ -208,12 +211,12 @@ class Trade(RuleBasedStateMachine):
 
     @rule(at=MACHINES, late=st.integers(0, 2))
     def lag(self, at: int, late: int) -> None:
-        """Makes this machine's node lag by some blocks."""
+        """Makes the node of a machine lag by ``late`` blocks."""
         self.nodes[at].late, self.nodes[at].behind = late, late > 0
 
     @rule(at=MACHINES, both=st.booleans())
     def look(self, at: int, both: bool = False) -> None:
-        """Reconciles. The invariants test the result."""
+        """Reconciles on one machine or on both, so that the invariants are checked."""
         acting = self.machines if both else [self.machines[at]]
         work = [item.reconcile() for item in acting]
         for end in self.ends(work):
@@ -226,9 +229,9 @@ class Trade(RuleBasedStateMachine):
                 self.looked = number
 
     def is_new(self, merchant: Merchant) -> bool:
-        """Returns whether the merchant has seen the head.
+        """Returns whether the merchant has seen the current head.
 
-        It skips a chain until it is longer again.
+        A merchant ignores a chain that became shorter until the chain is longer again.
         """
         points = merchant.store.checkpoints(merchant.scanner.scope)
         return bool(points) and points[0].block_hash == self.head_hash()
@@ -236,11 +239,11 @@ class Trade(RuleBasedStateMachine):
     def head_hash(self) -> str:
         return "0x" + self.market.node.chain.head.hash.hex()
 
-    # --- the payer, and others --------------------------------------------------------------------
+    # --- the payer and strangers ------------------------------------------------------------------
 
     @rule(name=HOLDS)
     def reclaim(self, name: str) -> None:
-        """Lets the payer reclaim held money after the capture deadline."""
+        """Makes the payer reclaim held money after the capture deadline."""
         order = self.order(name)
         if order is not None:
             self.changed()
@@ -281,7 +284,7 @@ class Trade(RuleBasedStateMachine):
         look=st.sampled_from([None, 0, 1]),
     )
     def reorganise(self, depth: int, keep: int, mark: int, look: int | None) -> None:
-        """Replaces blocks with a branch one block longer, and keeps some transactions."""
+        """Replaces blocks with a branch that is one block longer. Keeps some transactions."""
         self.changed()
         chain = self.market.node.chain
         heads = range(chain.head.number - depth + 1, chain.head.number + 1)
@@ -294,7 +297,7 @@ class Trade(RuleBasedStateMachine):
         if look is not None:
             self.look(look)
 
-    # --- what must hold ---------------------------------------------------------------------------
+    # --- invariants -------------------------------------------------------------------------------
 
     @invariant()
     def the_books_are_the_chain(self) -> None:
@@ -339,7 +342,7 @@ class Trade(RuleBasedStateMachine):
                 assert left == 0, (name, order.state, done)
 
     def refunds_are(self, merchant: Merchant, chain: list[tuple[str, str, int, str]]) -> None:
-        """Checks that the refunded sum equals the store's and never exceeds the captured sum."""
+        """Checks that the chain's refunds equal the store's, and are at most the captured sum."""
         us, payer = self.market.shop.address.lower(), self.market.payer.address.lower()
         sent = sum(amount for item, to, amount, _ in chain if (item, to) == (us, payer))
         moves = [
@@ -356,7 +359,7 @@ class Trade(RuleBasedStateMachine):
                 assert 0 <= sums.refunded <= sums.captured <= VALUE, (name, sums)
 
     def escrow(self) -> dict[str, Counter[str]]:
-        """Returns the state of each payment in units, from the canonical logs of the escrow."""
+        """Returns the units in each state of each payment, from the escrow's canonical logs."""
         contract, node = artifact("AuthCaptureEscrow"), self.market.node
         found: dict[str, Counter[str]] = defaultdict(Counter)
         for number in range(node.chain.head.number + 1):
@@ -374,7 +377,7 @@ class Trade(RuleBasedStateMachine):
         return found
 
     def settle_down(self) -> None:
-        """Makes no more changes until all orders and holds have ended."""
+        """Mines and reconciles without further changes until all orders and holds have ended."""
         for node in self.nodes:
             node.behind = False
         self.other(self.market.admin, "unpause")
@@ -405,13 +408,13 @@ def _transfer(entry: Any) -> tuple[str, str, int, str]:
 
 
 def key_of(order: Order) -> str:
-    """Returns the hash with which the escrow identifies a hold."""
+    """Returns the hash by which the escrow identifies an order's hold."""
     info = PaymentInfo.from_json(order.annex)
     return "0x" + info.hash(order.authorization.domain.chain_id, V1_1.escrow).hex()
 
 
 class OnPostgres(Trade):
-    """Random trade on PostgreSQL, with two connection pools."""
+    """The same rules on PostgreSQL, where each machine has its own connection pool."""
 
 
 @pytest.fixture
@@ -422,7 +425,7 @@ def server(postgres: Server) -> Iterator[None]:
     OnPostgres.server = None
 
 
-# No shrinking, because a life takes most of a second and prints its steps.
+# Without shrinking, because one run takes up to a second and prints its steps.
 HOW: Final = settings(
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     max_examples=EXAMPLES,

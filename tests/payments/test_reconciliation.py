@@ -1,4 +1,4 @@
-"""Tests the ledger: every canonical transfer once, with references, by subscription and by scan."""
+"""Tests the ledger: every canonical transfer occurs once, with its order, by feed and by scan."""
 
 import asyncio
 from typing import Any
@@ -199,15 +199,15 @@ async def test_a_sender_without_gas_money_is_reported(still: Market) -> None:
 
 
 async def next_changes(watching: Any) -> dict[tuple[str, str], Verdict]:
-    """Returns the next changes of a watcher."""
+    """Returns the next verdicts that a watcher reports as changed."""
     changes = await asyncio.wait_for(anext(watching), MAX_WAIT)
     return {(change.order_id, change.after.name): change.after for change in changes}
 
 
 async def next_verdict(watching: Any, name: str) -> Verdict:
-    """Returns the next change of this check of the order.
+    """Returns the next change of the check ``name`` of the order.
 
-    Skips other changes, which come first if a slice arrives between two calls.
+    Ignores other changes, which come first if a slice arrives between two calls.
     """
     while ("order-1", name) not in (changes := await next_changes(watching)):
         pass
@@ -243,7 +243,7 @@ async def test_a_watcher_tells_nothing_twice(still: Market) -> None:
 
 
 async def counted(market: Market, merchant: Merchant) -> bool:
-    """Returns whether ledger and chain have the same incoming transfers."""
+    """Returns whether the ledger has exactly the transfers to the shop in canonical blocks."""
     us = market.shop.address.lower()
     chain = sorted(
         (amount, tx_hash)

@@ -1,4 +1,4 @@
-"""Tests reorganisations: removed payments are undone, and nothing is counted twice."""
+"""Tests reorganisations: removed payments are undone, and no payment is counted twice."""
 
 from fastevm.payments import Merchant, Progress, Reason, State
 from tests.max_wait import MAX_WAIT
@@ -10,7 +10,7 @@ STORES = BOTH
 
 
 async def paid(market: Market, **policy: int) -> Merchant:
-    """Returns a merchant with one paid order, in the newest block."""
+    """Returns a merchant with one order, paid in the newest block."""
     merchant = market.merchant(**policy)
     await market.stored(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
@@ -116,7 +116,7 @@ async def test_a_reorganisation_deeper_than_overlap_and_depth_is_seen(still: Mar
 async def test_a_chain_that_got_shorter_is_followed_once_it_is_longer_again(
     still: Market,
 ) -> None:
-    """Until the next head, the node looks like a lagging node."""
+    """A shorter chain looks like a lagging node until its next block arrives."""
     merchant = await paid(still)
     parent = still.node.chain.head.header.parent_hash
     with still.node.producer.lock:
@@ -166,7 +166,7 @@ async def test_a_burned_nonce_that_is_freed_revives_the_order(still: Market) -> 
 
 
 async def test_a_failed_capture_succeeds_on_another_branch(still: Market) -> None:
-    """The payer's money leaves before the capture on one branch, and after it on the other."""
+    """On one branch the payer's money leaves before the capture, on the other afterwards."""
     merchant = still.merchant(depth=1)
     await still.stored(merchant)
     still.mine()
@@ -188,7 +188,10 @@ async def test_a_failed_capture_succeeds_on_another_branch(still: Market) -> Non
 
 
 async def test_what_a_voided_order_once_sent_is_replaced_by_nothing(still: Market) -> None:
-    """A failed capture is removed after the order was voided, so its account nonce is free."""
+    """The order is voided after its capture failed.
+
+    A reorganisation then frees the sender's nonce.
+    """
     merchant = still.merchant()
     await still.stored(merchant)
     still.do(still.payer, "transfer", still.stranger.address, 10 * VALUE)

@@ -1,4 +1,4 @@
-"""Tests the number of requests of a capture, for any block time and any latency of the node."""
+"""Tests how many requests a capture needs, for any block time and any latency of the node."""
 
 import asyncio
 import os
@@ -18,7 +18,8 @@ from .market import Market, market
 from .remote import VALUE, Remote, file_store
 
 MOST_REQUESTS = 12
-# Block times in ms, and seconds of latency. Slow cases run only on request.
+# Pairs of block time in ms and latency in seconds. Slow pairs run only if FASTEVM_PAYMENT_MATRIX is
+# set.
 QUICK = [(200, 0.05), (2_000, 0.02)]
 SLOW = [(12_000, 0.05), (12_000, 0.3), (2_000, 0.3), (200, 0.3)]
 MATRIX = [*QUICK, *(SLOW if os.environ.get("FASTEVM_PAYMENT_MATRIX") else [])]
@@ -26,7 +27,7 @@ ELSEWHERE = [(12_000, 0.3), (2_000, 0.3), (200, 0.3), (200, 0.05)]
 
 
 class Counting(HttpTransport):
-    """A node with a latency of some seconds that counts requests."""
+    """A connection that delays each request by a latency in seconds and counts the requests."""
 
     def __init__(self, url: str, latency: float = 0.0) -> None:
         super().__init__(url)
@@ -48,9 +49,9 @@ def counted(made: Market, latency: float, **policy: float | None) -> tuple[Merch
 async def requests_of_a_capture(
     merchant: Merchant, transport: Counting, store: Callable[[str], Awaitable[object]], what: str
 ) -> int:
-    """Captures two orders.
+    """Captures two orders. Returns the requests of the second.
 
-    Returns the requests of the second, as the first measures block times.
+    The first needs more, because the merchant then measures the block time.
     """
     for number in range(2):
         name = f"order-{number}"
@@ -82,7 +83,7 @@ async def test_a_capture_needs_few_requests(tmp_path: Path, block_ms: int, laten
 async def test_a_capture_needs_few_requests_of_a_node_elsewhere(
     tmp_path: Path, name: str, block_ms: int, latency: float
 ) -> None:
-    """Runs fastevm or anvil (from npm) in a separate process."""
+    """The node is fastevm or anvil (from npm) in a separate process."""
     if name == "anvil":
         command = [str(anvil_binary()), "--silent", "--block-time", str(block_ms / 1_000)]
         process = NodeProcess(command)

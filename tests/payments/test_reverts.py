@@ -1,4 +1,4 @@
-"""Tests every reason for which the token reverts: its text, its `Reason`, and the order's state."""
+"""Tests every reason for which the token reverts: revert text, `Reason`, and order state."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from .market import FUNDS, VALUE, Market
 
 
 def high_s(signature: Signature) -> Signature:
-    """Returns the malleated signature of the message, which anybody can compute."""
+    """Returns the signature with the high s of the same message, which anybody can compute."""
     v, r, s = signature.vrs
     twin = SECP256K1_ORDER - int.from_bytes(s, "big")
     return Signature(r + twin.to_bytes(32, "big") + bytes([55 - v]))
@@ -38,7 +38,7 @@ def high_s(signature: Signature) -> Signature:
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, the token's revert text, and the expected reason."""
+    """A problem with a payment, the token's revert text for it, and the expected reason."""
 
     arrange: Callable[[Market, Merchant], Any]
     words: str
@@ -116,7 +116,7 @@ async def test_a_refusal_is_predicted_and_after_a_failure_named(still: Market, n
 
 
 async def test_pause_block_list_and_window_are_seen_together(still: Market) -> None:
-    """The token reports only the first problem, but the preflight reports all of them."""
+    """The token reports only the first problem, the preflight check all of them."""
     merchant = still.merchant()
     await still.stored(merchant, valid_after=still.now + 500)
     still.do(still.admin, "pause")
@@ -146,7 +146,7 @@ async def test_both_bounds_of_the_window_are_strict(
     await merchant.capture("order-1", until=State.CAPTURING, force=True)
     still.warp(start + shift)
     (report,) = await merchant.check(["order-1"])
-    assert report.timestamp == start + shift + 1  # the report is about the next block
+    assert report.timestamp == start + shift + 1  # The report is for the next block's timestamp.
     assert bool(report.verdict("window_now").ok) == (start < report.timestamp < start + 20)
     order = await merchant.wait("order-1", State.PAID, MAX_WAIT)
     (sent,) = await merchant.submissions("order-1")
@@ -243,7 +243,7 @@ async def test_a_bad_signature_is_not_stored_and_the_token_agrees(still: Market,
 
 
 async def refused(market: Market) -> Reason:
-    """Returns why the merchant rejects the signature of an order."""
+    """Returns the reason for which the merchant rejects the payer's signature."""
     merchant = market.merchant()
     with pytest.raises(SignatureRefused) as raised:
         await market.stored(merchant)
@@ -279,7 +279,7 @@ async def test_another_chain_is_refused_everywhere(still: Market) -> None:
     wrong = pytest.raises(WrongChain, match="31337, the token's is 8453")
     with wrong:
         await merchant.draft("order-1", payer, VALUE)
-    # a draft needs no node
+    # Drafting an order sends no request.
     node, merchant.node = merchant.node, NodeClient("http://127.0.0.1:1")
     order = await merchant.draft("order-1", payer, VALUE)
     await merchant.node.close()
@@ -320,7 +320,7 @@ async def test_a_contract_wallet_pays_with_a_signature_that_it_accepts(still: Ma
 
 
 async def test_an_account_with_delegated_code_pays_as_that_code_decides(still: Market) -> None:
-    """If the payer has code, the token asks the code, even if the key's signature is valid."""
+    """If the payer's account has code, only the code decides, not the key's signature."""
     wallet = still.deploy("Wallet", still.stranger.address)
     still.delegate(still.payer, wallet)
     merchant = still.merchant()
@@ -339,7 +339,7 @@ ZERO = "0x" + "00" * 20
 
 
 def asked(market: Market, sender: str, function: str, *arguments: Any) -> tuple[str, list[Any]]:
-    """Calls a view of the token on ``pending`` with eth_call."""
+    """Returns an eth_call request for a view of the token on ``pending``."""
     data = artifact("Token").encode(function, *arguments)
     call = {"from": sender, "to": market.token.token, "data": "0x" + data.hex()}
     return "eth_call", [call, "pending"]

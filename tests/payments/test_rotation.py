@@ -1,4 +1,4 @@
-"""Tests key rotation while orders are open."""
+"""Tests that the vault's keys can be rotated while orders are open."""
 
 import base64
 
@@ -16,7 +16,7 @@ NEW = b"\x09" * 32
 
 
 def under(merchant: Merchant, *keys: bytes) -> Merchant:
-    """Returns a back end with other keys on the merchant's store."""
+    """Returns a back end on the merchant's store with other vault keys."""
     return Merchant(
         merchant.node, merchant.store, Vault(keys), merchant.token, merchant.signer,
         policy=merchant.policy, clock=merchant._clock,
@@ -29,7 +29,7 @@ async def test_everything_sealed_moves_to_the_newest_key(still: Market) -> None:
     await still.stored(merchant, "order-2")
     await merchant.capture("order-2", until=State.CAPTURING)
     both = under(merchant, NEW, KEY)
-    assert await both.rotate_keys() == 3  # two signatures and a transaction
+    assert await both.rotate_keys() == 3  # re-encrypts two signatures and a transaction
     assert await both.rotate_keys() == 0
     with pytest.raises(VaultError):
         await merchant.capture("order-1")

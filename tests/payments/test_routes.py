@@ -1,4 +1,4 @@
-"""Tests captures with different accounts for signer, recipient and gas payer."""
+"""Tests captures in which signer, recipient and payer of the gas are different accounts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests that `run()` survives exceptions of listeners and malformed answers, with backoff."""
+"""Tests that `run()` survives exceptions of listeners and malformed answers, and backs off."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ from .market import CHAIN_ID, VALUE, Market
 
 
 class Odd(HttpTransport):
-    """A node that gives malformed answers to chosen methods."""
+    """A connection that replaces the answers of chosen methods with malformed ones."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -199,7 +199,7 @@ async def test_pauses_grow_while_passes_fail(still: Market) -> None:
 
 
 async def test_a_capture_that_another_process_pre_confirmed_is_waited_for(live: Market) -> None:
-    """The nonce is used at ``pending`` while the order is still STORED in this process."""
+    """The nonce is used at ``pending``, but in this process the order is still STORED."""
     ours, theirs = live.merchant(), live.merchant()
     order = await live.stored(ours)
     live.take(order.authorization.terms, live.shop, mine=False)
@@ -221,7 +221,7 @@ async def test_a_nonce_that_was_burned_on_less_fails_the_order(still: Market) ->
 
 
 async def restarted(market: Market, blocks: int) -> Server:
-    """Replaces the node by one with a new chain at the same address, like a restart."""
+    """Replaces the node with one that has a new chain, at the same address."""
     port = int(market.server.urls[0].rsplit(":", 1)[1])
     await market.server.stop()
     other = dev_node(chain_id=CHAIN_ID, mining=Mining.MANUAL)

@@ -1,4 +1,4 @@
-"""Tests that no signature or key is in logs, errors or reprs, or unencrypted in the store."""
+"""Tests that logs, errors, reprs and unencrypted columns contain no signature and no key."""
 
 import asyncio
 import copy
@@ -45,7 +45,7 @@ from .market import FUNDS, KEY, VALUE, Market
 
 
 class Capturing(logging.Handler):
-    """Collects every log record, as text and with all its attributes."""
+    """Collects every log record as text, with all its attributes."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -175,7 +175,7 @@ def secret_holders() -> list[Any]:
 @pytest.mark.parametrize("holder", secret_holders(), ids=lambda holder: type(holder).__name__)
 def test_what_holds_a_secret_does_not_show_it(holder: Any) -> None:
     assert "5a5a5a5a5a" not in f"{holder!r} {holder} {[holder]}".lower()
-    if isinstance(holder, Presented):  # the payment of one request, to be sent
+    if isinstance(holder, Presented):  # It contains the payment that a request presents.
         return
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         with pytest.raises(TypeError, match="cannot be pickled"):
@@ -203,7 +203,7 @@ def test_the_audit_trail_cannot_be_rewritten(tmp_path: Path) -> None:
         store.add(Order(id=name, authorization=made))
     for older in (False, True):
         with closing(sqlite3.connect(path)) as database:
-            if older:  # opening a store of an older version creates the triggers
+            if older:  # opening a store of an older version adds the triggers
                 database.execute("DROP TRIGGER audit_is_not_replaced")
                 database.execute("DROP TRIGGER audit_is_numbered_upwards")
                 open_store(f"sqlite:///{path}").close()
@@ -227,7 +227,7 @@ def test_the_audit_trail_cannot_be_rewritten(tmp_path: Path) -> None:
                 database.rollback()
             assert database.execute("SELECT * FROM audit ORDER BY number").fetchall() == before
             assert len(before) >= 2
-    store.change("a", Trigger.VOID, version=0)  # further entries are appended
+    store.change("a", Trigger.VOID, version=0)  # entries can still be appended
     store.close()
 
 
@@ -244,7 +244,7 @@ def test_a_node_client_does_not_show_its_address_and_is_not_copied(holder: Any) 
 
 
 def chain_of(error: BaseException | None) -> str:
-    """Returns everything that a program can read from an error and from its causes."""
+    """Returns all text that a program can read from an error and from its causes."""
     seen: list[BaseException] = []
     behind = [error]
     while behind:
@@ -296,7 +296,8 @@ def test_no_password_of_an_invalid_address_is_in_an_error(make: Any, url: str) -
 
 @pytest.mark.parametrize("of", ["node", "facilitator", "verify"])
 async def test_no_password_of_an_address_is_in_an_error_of_a_request(of: str) -> None:
-    address = "http://u:5ecr3t@127.0.0.1:1/5ecr3t?key=5ecr3t"  # no server listens here
+    # No server listens at this URL.
+    address = "http://u:5ecr3t@127.0.0.1:1/5ecr3t?key=5ecr3t"
     offer = Requirements(
         scheme="exact", chain_id=84_532, asset="0x" + "11" * 20, pay_to="0x" + "22" * 20, amount=1,
         extra={"name": "USDC", "version": "2"},
@@ -397,10 +398,10 @@ def test_a_webhook_secret_of_another_shop_is_refused(tmp_path: Path) -> None:
     assert vault.open(kept.sealed, kept.seal_context).startswith(b"whsec_")
     with pytest.raises(VaultError, match="another context"):
         vault.open(swapped.sealed, swapped.seal_context)
-    # a secret of an older version is bound only to its id
+    # Older versions bound a sealed secret only to the id of its endpoint.
     older = vault.seal(b"whsec_old", "endpoint/hook")
     assert vault.open(older, kept.seal_context) == b"whsec_old"
-    # keys are rotated for both forms
+    # Key rotation works for secrets of old and new versions.
     ring = Vault([b"\x08" * 32, b"\x07" * 32])
     shop = store.scoped("b")
     shop.change_endpoint("hook", sealed=older, previous=kept.sealed)

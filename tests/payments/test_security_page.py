@@ -1,4 +1,4 @@
-"""Tests that the tests that SECURITY.md names exist."""
+"""Tests that every test that SECURITY.md names exists."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Tests one store for several tokens and chains: shops never see each other's orders."""
+"""Tests a store that several shops, tokens and chains share: no shop sees another's orders."""
 
 import pytest
 
@@ -12,9 +12,9 @@ STORES = BOTH
 
 
 async def drafted(market: Market, order_id: str, **changes: str) -> tuple[Merchant, Order]:
-    """Drafts an order of another shop in the same store."""
+    """Drafts an order of another shop in the same store. Returns its merchant and the order."""
     merchant = market.merchant()
-    # a draft needs no node, and the market's node is on another chain
+    # Drafting needs no node. The market's node has another chain.
     node, merchant.node = merchant.node, NodeClient("http://127.0.0.1:1")
     order = await merchant.draft(order_id, market.payer.address, VALUE)
     await merchant.node.close()
@@ -43,7 +43,7 @@ async def test_orders_of_another_chain_and_token_are_left_alone(still: Market) -
 async def test_two_shops_of_one_token_share_a_store_and_see_nothing_of_each_other(
     still: Market,
 ) -> None:
-    """The shops have equal ids and the same payer, but other recipients and other depths."""
+    """Both shops use the same order ids and the same payer. Recipients and depths differ."""
     first, second = (
         still.merchant(depth=1),
         still.merchant(signer=KeySigner(still.stranger.key), depth=3),

@@ -1,4 +1,4 @@
-"""Tests signers that are slow or fail: no transaction is lost, no nonce gap remains."""
+"""Tests signers that are slow or fail: no transaction is lost, and no nonce gap remains."""
 
 import asyncio
 import os
@@ -31,12 +31,13 @@ STORES = BOTH
 
 
 class FakeService:
-    """A key service in memory: slow, failing on request, with a new signature each time."""
+    """A key service in memory. It is slow, fails on request, and never repeats a signature."""
 
     def __init__(self, key: bytes, delay: float = 0.0) -> None:
         self._key = ec.derive_private_key(int.from_bytes(key, "big"), ec.SECP256K1())
         self.delay, self.failing, self.asked = delay, 0, 0
-        self.signing, self.most = 0, 0  # concurrent calls: now, and at most
+        # Calls that run now, and the most that ran at a time.
+        self.signing, self.most = 0, 0
         self.raises: type[Exception] = ConnectionError
 
     async def public_key(self) -> bytes:
@@ -59,7 +60,7 @@ class FakeService:
 
 
 class _Keccak(utils.hashes.HashAlgorithm):  # type: ignore[name-defined]
-    """A hash algorithm that stands for Keccak, because its digests have 32 bytes too."""
+    """A hash algorithm of 32-byte digests, in place of Keccak, which cryptography lacks."""
 
     name, digest_size, block_size = "sha256", 32, 64
 
@@ -181,7 +182,7 @@ async def test_a_service_that_signs_with_another_key_is_not_believed(
 
 
 class Aws:
-    """Implements the two methods of the AWS client that signers use."""
+    """Fakes the two methods of the AWS client that signers use."""
 
     def __init__(self, service: FakeService) -> None:
         self.service = service
@@ -196,7 +197,7 @@ class Aws:
 
 
 class Google:
-    """Implements the two methods of the Google client that signers use."""
+    """Fakes the two methods of the Google client that signers use."""
 
     def __init__(self, service: FakeService) -> None:
         self.service = service

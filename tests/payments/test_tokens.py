@@ -1,4 +1,4 @@
-"""Tests reading tokens from their contracts, and the table of known tokens."""
+"""Tests how tokens are read from their contracts, and the table of known tokens."""
 
 import pytest
 from eth_utils.address import is_checksum_address
@@ -9,7 +9,7 @@ from fastevm.payments.contracts.placing import place_token, write_slot
 
 from .market import Market
 
-# Published values, read from the contracts.
+# Published domain separators, which the contracts return.
 SEPARATORS = {
     (8453, "USDC"): "02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f",
     (84532, "USDC"): "71f17a3b2ff373b803d70a5a07c046c1a2bc8e89c09ef722fcb047abe94c9818",
@@ -80,8 +80,8 @@ async def test_a_token_whose_name_is_not_the_tables_is_refused(still: Market) ->
     client, admin = still.client(), still.admin.address
     await place_token(client, PLACE, name="USD Coin", symbol="USDC", decimals=6, admin=admin)
     still.mine()
-    assert (await Token.of(client, PLACE)).domain.name == "USD Coin"  # unknown on this chain
+    assert (await Token.of(client, PLACE)).domain.name == "USD Coin"  # no known token of this chain
     await write_slot(client, PLACE, 4, int.from_bytes(b"Dollar".ljust(32, b"\0")) | 12)
     still.mine()
-    # the name is read again, with the domain separator that contains it
+    # Reads name and domain separator again: the separator depends on the name.
     assert (await Token.of(client, PLACE)).domain.name == "Dollar"

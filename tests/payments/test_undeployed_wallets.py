@@ -1,4 +1,4 @@
-"""Tests a merchant paid by an undeployed wallet (ERC-6492): by TRANSFER, and into a hold."""
+"""Tests an undeployed wallet as payer (ERC-6492): with TRANSFER, and with a hold in the escrow."""
 
 import pytest
 from eth_utils.address import to_checksum_address
@@ -16,13 +16,13 @@ STORE = "0x5701E05701E05701E05701e05701e05701E05701"
 
 
 class Stage:
-    """A factory, an undeployed wallet, and a merchant that lists the factory."""
+    """A factory, a wallet that is not deployed yet, and a merchant that allows the factory."""
 
     def __init__(self, market: Market) -> None:
         self.market, self.factory, self.wallet = market, "", ""
 
     async def open(self) -> Merchant:
-        """Deploys all contracts except the wallet, which already has tokens."""
+        """Deploys all contracts except the wallet. Gives the wallet's address tokens."""
         market, made = self.market, artifact("WalletFactory")
         await place_escrow(market.client(), V1_1, STORE, MULTICALL)
         self.factory = market.deploy("WalletFactory")
@@ -40,13 +40,13 @@ class Stage:
         return str(self.market.payer.address)
 
     def signed(self, order: Order, key: object = None, factory: str = "") -> bytes:
-        """Returns an ERC-6492 signature of the wallet."""
+        """Returns the wallet's ERC-6492 signature of an order."""
         inner = self.market.signed(order, key).secret_bytes
         call = artifact("WalletFactory").encode("createAccount", self.owner, 5)
         return wrap(factory or self.factory, call, inner)
 
     async def code(self) -> str:
-        """Returns the wallet's code."""
+        """Returns the code at the wallet's address."""
         return str(await self.market.client().call("eth_getCode", self.wallet, "latest"))
 
 

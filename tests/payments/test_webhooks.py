@@ -1,4 +1,4 @@
-"""Tests webhooks: written with the change, delivered signed and in order, replayed, streamed."""
+"""Tests webhooks: stored with the change, signed, delivered in order, replayed and streamed."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ LIFE = [
 
 
 class Receiver:
-    """A shop's endpoint. ``answers``: the next statuses; afterwards always 200."""
+    """A shop's endpoint. It answers with the statuses in ``answers``, then always with 200."""
 
     def __init__(self) -> None:
         self.got: list[tuple[dict[str, str], bytes]] = []
@@ -227,7 +227,7 @@ async def test_an_endpoint_that_is_gone_is_disabled_and_a_replay_brings_everythi
     assert {delivery.state for delivery in store.deliveries("shop")} == {DeliveryState.WAITING}
     assert store.backlog() == (0, 0.0), "what waits for a disabled endpoint is no backlog"
     assert await sender.once() == 0
-    await paid(still, merchant, "order-2")  # not stored for this endpoint, but a replay sends it
+    await paid(still, merchant, "order-2")  # not stored for this endpoint, but a replay delivers it
     store.change_endpoint("shop", disabled=False)
     await emptied(sender)
     assert receiver.types("order-1") == LIFE

@@ -1,4 +1,4 @@
-"""Contains property tests that find the ten bugs of ``sources/SeededBugs.sol``."""
+"""Property tests that find the ten bugs of ``sources/SeededBugs.sol``."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ small = st.integers(0, 1_000)
 
 
 def deployed(evm: RecordedEVM, name: str, *args: Any) -> Contract:
-    """Deploys an artifact with OWNER as deployer."""
+    """Deploys a compiled contract from OWNER and returns it."""
     return contract(ARTIFACTS / f"{name}.json").deploy(evm, *args, sender=OWNER)
 
 
 class Seeded(EvmStateMachine):
-    """Deploys the contract ``name``. Accounts begin with ether."""
+    """A test of the contract ``name``, which it deploys. The accounts begin with ether."""
 
     reproductions = None
     name: ClassVar[str]
@@ -46,7 +46,7 @@ class Seeded(EvmStateMachine):
         cls.target = deployed(evm, cls.name)
 
     def attempt(self, name: str, *args: Any, sender: bytes, value: int = 0) -> Any:
-        """Calls a function and returns its result, or None if it reverts."""
+        """Calls a function. Returns its result, True if it has none, or None if it reverts."""
         try:
             found = self.target[name](*args, sender=sender, value=value)
         except ContractReverted:
@@ -58,7 +58,7 @@ class Seeded(EvmStateMachine):
 
 
 class Reentrancy(Seeded):
-    """The bank always holds the ether that it owes."""
+    """Property: the bank always holds the ether that it owes."""
 
     name = "Bank"
     thief: ClassVar[Contract]
@@ -92,13 +92,13 @@ class Reentrancy(Seeded):
 
 
 class Rounding(Seeded):
-    """No deposit and no withdrawal lowers the price of a share."""
+    """Property: neither a deposit nor a withdrawal lowers the price of a share."""
 
     name = "RoundingVault"
 
     def __init__(self) -> None:
         super().__init__()
-        self.price = (0, 1)  # assets, shares
+        self.price = (0, 1)  # price of a share as a fraction: assets, shares
 
     @rule(sender=user, amount=small)
     def deposit(self, sender: bytes, amount: int) -> None:
@@ -121,7 +121,7 @@ class Rounding(Seeded):
 
 
 class AccessControl(Seeded):
-    """Only the owner chooses the next owner."""
+    """Property: only the owner chooses the next owner."""
 
     name = "Ownership"
 
@@ -141,7 +141,7 @@ class AccessControl(Seeded):
 
 
 class ShareInflation(Seeded):
-    """Every deposit gives shares."""
+    """Property: every deposit gives shares."""
 
     name = "ShareVault"
 
@@ -160,7 +160,7 @@ class ShareInflation(Seeded):
 
 
 class Overflow(Seeded):
-    """The balances never exceed the supply."""
+    """Property: no balance exceeds the supply."""
 
     name = "BatchToken"
 
@@ -174,7 +174,7 @@ class Overflow(Seeded):
 
 
 class Accounting(Seeded):
-    """The balances add up to the supply."""
+    """Property: the balances add up to the supply."""
 
     name = "BurnToken"
 
@@ -204,7 +204,7 @@ class Signed(NamedTuple):
 
 
 class SignatureReplay(Seeded):
-    """A signed payment is paid once."""
+    """Property: a signed payment is paid at most once."""
 
     name = "Voucher"
     key: ClassVar[PrivateKey] = PrivateKey(b"\x07" * 32)
@@ -234,7 +234,7 @@ class SignatureReplay(Seeded):
 
 
 class Delegatecall(Seeded):
-    """Nobody but the owner changes the owner."""
+    """Property: only the owner changes the owner."""
 
     name = "PluginWallet"
     plugin: ClassVar[Contract]
@@ -259,7 +259,7 @@ class Delegatecall(Seeded):
 
 
 class Allowances(Seeded):
-    """A spender spends no more than its allowances."""
+    """Property: a spender spends at most its allowances."""
 
     name = "AllowanceToken"
 
@@ -288,7 +288,7 @@ class Allowances(Seeded):
 
 
 class TimeLock(Seeded):
-    """No deposit can be withdrawn before its time."""
+    """Property: no deposit can be withdrawn before its time."""
 
     name = "TimeLock"
 

@@ -1,7 +1,7 @@
 """Times the search for ten seeded bugs: ``python -m tests.properties.seeded_bugs [ROUNDS]``.
 
-Prints for each bug the median seconds until a property test finds it, the seconds with shrinking,
-and the steps of the smallest example. Exit status 1 if a bug was not found in every round.
+For each bug, prints the median seconds until a property test finds it, the median seconds with
+shrinking, and the number of steps in the smallest example. Exit status 1 if a round missed a bug.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEARCH = (Phase.generate, Phase.target)
 
 
 def options(phases: tuple[Phase, ...], *, derandomize: bool = False) -> settings:
-    """Returns settings without a time limit or a database."""
+    """Returns Hypothesis settings without a deadline or an example database."""
     return settings(
         max_examples=EXAMPLES, deadline=None, database=None, derandomize=derandomize,
         phases=phases, suppress_health_check=list(HealthCheck), print_blob=False,
@@ -32,7 +32,10 @@ def options(phases: tuple[Phase, ...], *, derandomize: bool = False) -> settings
 
 
 def find(machine: type[Seeded], chosen: settings, folder: Path | None) -> AssertionError | None:
-    """Returns the failure that Hypothesis finds. Writes its reproduction to the folder."""
+    """Runs a property test. Returns the failure that Hypothesis finds, or None.
+
+    Writes the steps that reproduce the failure to ``folder``.
+    """
 
     class Search(machine):  # type: ignore[misc, valid-type]
         reproductions = folder
@@ -46,7 +49,7 @@ def find(machine: type[Seeded], chosen: settings, folder: Path | None) -> Assert
 
 
 def main() -> int:
-    """Prints the table."""
+    """Measures and prints the table. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.properties.seeded_bugs")
     parser.add_argument("rounds", nargs="?", type=int, default=5, help="default: %(default)s")
     rounds = parser.parse_args().rounds

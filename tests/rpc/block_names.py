@@ -1,4 +1,4 @@
-"""Makes requests with a block parameter or a block in an object, for every registered method."""
+"""Makes a request for every registered method that takes a block, also inside an object."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -16,9 +16,9 @@ from .test_forked_node import COUNTER_CODE, accounts, counting
 Json = dict[str, Any]
 
 SENDER: Final = hex_bytes(accounts()[0].address)
-# init code that returns COUNTER_CODE
+# ^Init code that deploys COUNTER_CODE.
 INIT_CODE: Final = f"0x60{len(COUNTER_CODE):02x}600c60003960{len(COUNTER_CODE):02x}6000f3"
-# created by the first account with nonce 0
+# address of the contract that the first account creates with nonce 0
 DEPLOYED: Final = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
 CALL: Final = {"from": SENDER, "to": DEPLOYED, "data": "0x"}
 RAW: Final = hex_bytes(counting(accounts()[2], 0))
@@ -27,7 +27,7 @@ UNKNOWN_HASH: Final = "0x" + "11" * 32
 FIRST_CALL: Final = [{"transactions": [CALL]}]
 TREE: Final = {"tracer": "callTracer"}
 
-# params of a method; `None` is replaced by the block
+# Method -> its params, in which the block replaces None.
 OTHERS: Final[dict[str, list[Any]]] = {
     "debug_accountInfoAt": [None, "0x0", SENDER],
     "debug_codeByHash": [UNKNOWN_HASH, None],
@@ -58,7 +58,7 @@ OTHERS: Final[dict[str, list[Any]]] = {
     "trace_rawTransaction": [RAW, ["trace"], None],
     "trace_replayBlockTransactions": [None, ["trace"]],
 }
-# methods with blocks inside an object
+# Methods whose params have a block inside an object.
 INSIDE: Final[dict[str, Callable[[str], list[Any]]]] = {
     "eth_getLogs": lambda name: [{"fromBlock": name, "toBlock": name}],
     "trace_filter": lambda name: [{"fromBlock": name, "toBlock": name}],
@@ -69,7 +69,10 @@ INSIDE: Final[dict[str, Callable[[str], list[Any]]]] = {
 
 
 class Named(NamedTuple):
-    """A method, and its params for a block. ``by_hash``: the block may be given by hash."""
+    """A method, and a function from a block to its params.
+
+    ``by_hash``: whether the block may also be given by hash.
+    """
 
     method: str
     params: Callable[[Any], list[Any]]
@@ -77,7 +80,7 @@ class Named(NamedTuple):
 
 
 def requests() -> Iterator[Named]:
-    """Yields every request with a block parameter. Includes methods that are registered later."""
+    """Yields a `Named` for every registered method with a block parameter."""
     for name, method in METHODS.items():
         if any(decode in BLOCK_DECODERS for decode in method.decoders):
             others = OTHERS.get(name, [None])
@@ -93,7 +96,7 @@ def requests() -> Iterator[Named]:
 
 
 def ask(client: JsonRpcClient, method: str, *params: Any) -> Json:
-    """Returns the whole answer to a request, without the id."""
+    """Returns the answer to a request as an object, without its id."""
     answer: Json = json.loads(client.send(request_body(method, params)))
     answer.pop("id", None)
     return answer
@@ -107,7 +110,7 @@ def result(client: JsonRpcClient, method: str, *params: Any) -> Any:
 
 
 def play(client: JsonRpcClient) -> None:
-    """Makes three blocks: a counter contract, and two calls of it."""
+    """Makes three blocks: one deploys a counter contract, two call it."""
     fees = {"maxFeePerGas": hex(10**11), "maxPriorityFeePerGas": "0x1", "gas": hex(200_000)}
     creation = {"from": SENDER, "data": INIT_CODE + COUNTER_CODE.hex()}
     for fields in (creation, CALL, CALL):

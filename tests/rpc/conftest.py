@@ -1,4 +1,4 @@
-"""Provides a live node with the recorded chain on a separate port."""
+"""Provides nodes with the recorded chain, each on its own port."""
 
 import json
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from fastevm.node.pool.kzg import TrustedSetup, find_trusted_setup
 from fastevm.rpc.limits import Limits
 from tests.shared_data import RECORDED
 
-LONG = 60.0  # seconds that a request may run on such a server
+LONG = 60.0  # time limit in seconds of a request to an unhurried server
 
 
 @cache
 def loaded_setup() -> TrustedSetup | None:
-    """Provides the KZG setup. All nodes share it, because loading takes seconds."""
+    """Provides the KZG trusted setup. All nodes share it, because loading it takes seconds."""
     setup = find_trusted_setup()
     if setup is not None:
         setup.load()
@@ -34,14 +34,14 @@ def recorded_node() -> Node:
 
 @pytest.fixture(scope="module")
 def live() -> Iterator[ServerThread]:
-    """Provides a live server of the recorded chain, shared by a module's tests."""
+    """Provides a server with the recorded chain, which all tests of a module share."""
     with ServerThread(recorded_node()) as server:
         yield server
 
 
 @pytest.fixture
 def unhurried() -> Iterator[ServerThread]:
-    """Provides a server without a time limit for requests."""
+    """Provides a server whose requests may run for `LONG` seconds."""
     limits = Limits(call_gas=0, call_time=LONG, request_time=LONG)
     with ServerThread(recorded_node(), limits=limits) as server:
         yield server

@@ -1,6 +1,6 @@
 """Runs clients in a separate process that keep heavy simulations running on a server.
 
-python -m tests.rpc.load URL SECONDS CONNECTIONS
+Usage: ``python -m tests.rpc.load URL SECONDS CONNECTIONS``.
 """
 
 import itertools
@@ -17,22 +17,22 @@ TIMEOUT = 60.0
 
 
 def one_block(code: str, calls: int) -> dict[str, Any]:
-    """Returns a block with calls of one contract."""
+    """Returns a payload of eth_simulateV1: ``calls`` calls to one contract with ``code``."""
     call = {"from": A, "to": C}
     return {"blockStateCalls": [{"stateOverrides": {C: {"code": code}}, "calls": [call] * calls}]}
 
 
 HEAVY: list[dict[str, Any]] = [
-    one_block("0x5b5f56", 1),  # loops until the gas is used up
+    one_block("0x5b5f56", 1),  # loops until it is out of gas
     {"blockStateCalls": [{"calls": [{"from": A, "to": B}] * 4}] * 256},
     one_block("0x00", 1_000),
-    one_block("0x5b611000" + "5f2050" + "5f56", 1),  # hashes until the gas is used up
-    one_block("0x61c3505ff3", 20),  # outputs of 50,000 bytes
+    one_block("0x5b611000" + "5f2050" + "5f56", 1),  # computes hashes until it is out of gas
+    one_block("0x61c3505ff3", 20),  # 20 calls that each return 50,000 bytes
 ]
 
 
 def keep_busy(url: str, until: float, first: int) -> None:
-    """Sends heavy requests one after another."""
+    """Sends the heavy requests over one connection, one after another, until a time."""
     client = JsonRpcClient(url, timeout=TIMEOUT)
     for payload in itertools.islice(itertools.cycle(HEAVY), first % len(HEAVY), None):
         if time.monotonic() > until:
@@ -41,7 +41,7 @@ def keep_busy(url: str, until: float, first: int) -> None:
 
 
 def heavy(url: str, seconds: float, connections: int) -> None:
-    """Keeps this many connections busy."""
+    """Keeps ``connections`` connections busy for ``seconds``."""
     until = time.monotonic() + seconds
     threads = [
         threading.Thread(target=keep_busy, args=(url, until, number), daemon=True)

@@ -1,4 +1,4 @@
-"""Sends eth_simulateV1 requests to a live node, and hashes the returned headers."""
+"""Helps tests of eth_simulateV1: builds payloads, sends them, and hashes the returned headers."""
 
 import json
 import socket
@@ -44,7 +44,7 @@ NUMBERS = {
 
 
 def recorded_simulations() -> dict[str, Any]:
-    """Returns the recorded requests of eth_simulateV1 by name."""
+    """Returns name -> request, for the recorded requests of eth_simulateV1."""
     return {
         path.stem: json.loads(line[3:])
         for path in sorted((RECORDED / "tests/eth_simulateV1").glob("*.io"))
@@ -54,18 +54,18 @@ def recorded_simulations() -> dict[str, Any]:
 
 
 def post(url: str, body: bytes) -> Any:
-    """Returns the parsed answer to a body."""
+    """Posts a body. Returns the parsed answer."""
     with JsonRpcClient(url, timeout=MAX_WAIT) as client:
         return json.loads(client.send(body))
 
 
 def ask(url: str, payload: Any, block: Any = "latest") -> Any:
-    """Returns the whole answer of eth_simulateV1."""
+    """Sends a payload to eth_simulateV1. Returns the whole answer."""
     return post(url, request_body("eth_simulateV1", [payload, block]))
 
 
 def blocks(url: str, payload: Any) -> Any:
-    """Returns the simulated blocks of a payload. Fails if the node rejects the payload."""
+    """Returns the simulated blocks for a payload. Fails if the node rejects it."""
     answer = ask(url, payload)
     assert "result" in answer, answer
     return answer["result"]
@@ -79,7 +79,7 @@ def refusal(url: str, payload: Any) -> tuple[int, str]:
 
 
 def one_block(*calls: Any, state: Any = None, block: Any = None, **flags: Any) -> dict[str, Any]:
-    """Returns a payload of one block."""
+    """Returns a payload with one block of calls."""
     entry = {"calls": calls, "stateOverrides": state or {}, "blockOverrides": block or {}}
     return {"blockStateCalls": [entry], **flags}
 
@@ -105,7 +105,7 @@ def header_hash(shown: dict[str, Any]) -> str:
 
 
 def wait_until(server: ServerThread, jobs: int) -> float:
-    """Waits until this many jobs run. Returns the seconds."""
+    """Waits until this many jobs run on the server's workers. Returns the seconds waited."""
     started = time.monotonic()
     while server.server.workers.in_flight != jobs and time.monotonic() - started < MAX_WAIT:
         time.sleep(0.01)
@@ -114,7 +114,7 @@ def wait_until(server: ServerThread, jobs: int) -> float:
 
 
 def wait_for_rest(server: ServerThread) -> None:
-    """Waits until no worker thread is busy."""
+    """Waits until no worker thread of the server is busy."""
     started = time.monotonic()
     workers = server.server.workers
     while workers.short.running + workers.long.running and time.monotonic() - started < MAX_WAIT:
@@ -123,7 +123,7 @@ def wait_for_rest(server: ServerThread) -> None:
 
 
 def sent(server: ServerThread, method: str, params: list[Any]) -> socket.socket:
-    """Sends a request without waiting. Returns the connection."""
+    """Sends a request and does not wait for the answer. Returns the connection."""
     url = urlsplit(server.url("preconf"))
     call = {"id": 1, "jsonrpc": "2.0", "method": method, "params": params}
     body = json.dumps(call).encode()

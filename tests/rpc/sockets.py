@@ -13,11 +13,11 @@ from fastevm.bench.node.launch import server_of
 from fastevm.node import Node
 from tests.max_wait import MAX_WAIT
 
-QUIET = 0.15  # seconds in which nothing may arrive
+QUIET = 0.15  # seconds of waiting before a test concludes that no message comes
 
 
 class SocketClient:
-    """Speaks JSON-RPC over one WebSocket."""
+    """A JSON-RPC client on one WebSocket."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self.socket = socket
@@ -28,7 +28,10 @@ class SocketClient:
         return json.loads((await self.socket.receive(timeout=MAX_WAIT)).data)
 
     async def ask(self, method: str, *params: Any) -> Any:
-        """Returns the whole answer. Keeps notifications that arrive earlier."""
+        """Sends a request.
+
+        Returns the whole answer, and stores notifications that arrive before it.
+        """
         self._id += 1
         call = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
         await self.socket.send_str(json.dumps(call))
@@ -62,7 +65,7 @@ class SocketClient:
 
 @asynccontextmanager
 async def connected(node: Node) -> AsyncIterator[SocketClient]:
-    """Serves a development node, and yields a client."""
+    """Serves a development node on a free port, and yields a client of it."""
     server = server_of(node, "geth", development=True)
     await server.start()
     async with aiohttp.ClientSession() as http:

@@ -1,4 +1,4 @@
-"""Tests BASEFEE in calls without a gas price, in both dialects."""
+"""Tests what BASEFEE returns in calls without a gas price, in both dialects."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from fastevm.node import Mining, dev_node
 from fastevm.rpc_client.blocking import JsonRpcClient
 from tests.max_wait import MAX_WAIT
 
-# returns BASEFEE, as a program and as deployed code
+# returns BASEFEE; used as code of an account and as a program of its own
 PROGRAM = "0x485f5260205ff3"
 AT = "0x" + "c0" * 20
 ORACLE = "0x420000000000000000000000000000000000000f"
@@ -63,7 +63,7 @@ def test_the_overridden_base_fee(live: ServerThread, dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", ["preconf", "geth"])
 def test_estimates_and_access_lists(live: ServerThread, dialect: str) -> None:
-    """The code reads a slot only if the base fee is not zero."""
+    """The code reads a slot only if BASEFEE is not zero."""
     reads_slot = {AT: {"code": "0x4815600957600154505b00"}}
     listed = asked(live, dialect, "eth_createAccessList", {"to": AT}, "latest", reads_slot)
     assert len(listed["accessList"]) == (1 if dialect == "preconf" else 0)
@@ -74,7 +74,7 @@ def test_estimates_and_access_lists(live: ServerThread, dialect: str) -> None:
 @pytest.mark.parametrize("getter", ["baseFee()", "gasPrice()"])
 @pytest.mark.parametrize("development", [False, True])
 def test_the_oracle_of_an_op_stack_chain(getter: str, development: bool) -> None:
-    """Wallets read BASEFEE from the predeploy, with a call without a gas price."""
+    """Wallets call the gas price oracle without a gas price, and it returns BASEFEE."""
     node = dev_node(op_fork="jovian", mining=Mining.MANUAL)
     node.mine(1)
     data = hex_bytes(keccak256(getter.encode())[:4])

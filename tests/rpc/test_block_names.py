@@ -30,7 +30,7 @@ MODES: Final = (
 CRASHED: Final = REASONS["handler_crashed"].geth.code
 REQUESTS: Final = tuple(requests())
 
-# Part of the expected error text, by method. Other answers must not be errors.
+# Method -> parts of error texts that are allowed. Any other error fails the test.
 REFUSALS: Final[dict[str, tuple[str, ...]]] = {
     "debug_accountInfoAt": ("out of bounds for block with 0 transactions",),
     "debug_codeByHash": ("known in part only",),
@@ -48,7 +48,7 @@ REFUSALS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class Served:
-    """The nodes of a test module. `stop` ends all of them."""
+    """The nodes that a test module has started. `stop` ends all of them."""
 
     def __init__(self, stack: ExitStack) -> None:
         self.stack = stack
@@ -68,7 +68,7 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def upstream(served: Served) -> ServerThread:
-    """Provides a node with the history that mines on request."""
+    """Provides a node with the history of `block_names`. It mines on request."""
     server = served.start(dev_node(mining=Mining.MANUAL))
     play(served.client(server))
     return server
@@ -76,7 +76,7 @@ def upstream(served: Served) -> ServerThread:
 
 @pytest.fixture(scope="module", params=MODES)
 def client(request: pytest.FixtureRequest, served: Served, upstream: ServerThread) -> JsonRpcClient:
-    """Provides a client of every kind of node, with blocks above the node's first block."""
+    """Provides a client of each kind of node, with blocks above the first block."""
     mode = request.param
     if mode == "no mining":
         return served.client(upstream)
@@ -101,7 +101,7 @@ def client(request: pytest.FixtureRequest, served: Served, upstream: ServerThrea
 
 
 def followed(mode: str, served: Served, upstream: ServerThread) -> JsonRpcClient:
-    """Returns a node that gets its blocks from the upstream."""
+    """Returns a client of a node that gets its blocks from the upstream."""
     options = ForkOptions(urls=(upstream.url(),), cache=False)
     if mode.startswith("fork"):
         node = forked_node(options, accounts=2, mining=Mining.INSTANT)
@@ -126,7 +126,7 @@ def followed(mode: str, served: Served, upstream: ServerThread) -> JsonRpcClient
 
 
 def names_of(named: Named, head: Json) -> dict[str, Any]:
-    """Returns every value of the block parameter that the chain knows."""
+    """Returns every form of the block parameter: numbers, tags and, if allowed, hashes."""
     names: dict[str, Any] = {
         name: name for name in ("latest", "pending", "earliest", "safe", "finalized", "0x0")
     }

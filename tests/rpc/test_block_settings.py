@@ -1,4 +1,4 @@
-"""Tests settings of the next blocks over HTTP, with the names of anvil and Hardhat."""
+"""Tests methods that set values of the next blocks, by anvil's and Hardhat's names."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tests that eth_call gives the same answer from the text reader and from parsed JSON."""
+"""Tests that eth_call answers the same whether the node reads the text or parsed JSON."""
 
 import json
 import random
@@ -19,7 +19,7 @@ WORD = "0x" + "00" * 31 + "07"
 
 
 def overrides_of(dice: random.Random) -> dict[str, Any]:
-    """Returns overrides of the called accounts."""
+    """Returns random state overrides of the called accounts."""
     names = sorted(set(PROGRAMS) - {"loop"})
     overrides: dict[str, Any] = {
         address: {"code": "0x" + PROGRAMS[dice.choice(names)]} for address in (C, D)

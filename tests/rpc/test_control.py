@@ -1,4 +1,4 @@
-"""Tests control methods of a development chain over HTTP."""
+"""Tests the control methods of a development chain over HTTP."""
 
 import time
 from collections.abc import Iterator
@@ -140,7 +140,7 @@ def test_control_that_waits_for_the_builder_leaves_a_worker_free() -> None:
     account = hex_bytes(node.accounts[0].address)
     with ServerThread(node) as server, ThreadPoolExecutor() as pool:
         clients = [Client(server.url("preconf")) for _ in range(server.server.workers.threads)]
-        with node.producer.lock:  # a request for many blocks holds the lock, too
+        with node.producer.lock:  # holds the lock like a request that mines many blocks
             waiting = [pool.submit(client.result, "evm_increaseTime", 1) for client in clients]
             time.sleep(0.2)
             client = Client(server.url("preconf"))
@@ -151,7 +151,7 @@ def test_control_that_waits_for_the_builder_leaves_a_worker_free() -> None:
 
 
 def payments(node: Node, count: int) -> list[str]:
-    """Returns a raw transaction of each of the first accounts."""
+    """Returns raw payments, one from each of the first ``count`` accounts."""
     to = bytes.fromhex(RECEIVER[2:])
     prices = {"max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 1}
     made = (
@@ -171,7 +171,7 @@ def test_transactions_that_wait_for_their_block_leave_a_worker_free(method: str)
         raws = payments(node, server.server.workers.threads)
         clients = [Client(server.url("preconf")) for _ in raws]
         client = Client(server.url("preconf"))
-        with node.producer.lock:  # a request for many blocks holds the lock, too
+        with node.producer.lock:  # holds the lock like a request that mines many blocks
             waiting = [
                 pool.submit(item.result, method, raw)
                 for item, raw in zip(clients, raws, strict=True)

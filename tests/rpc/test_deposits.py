@@ -1,4 +1,4 @@
-"""Tests fastevm_deposit over HTTP: ether and messages from the simulated L1."""
+"""Tests fastevm_deposit over HTTP, which deposits ether and messages from a simulated L1."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -67,7 +67,7 @@ def test_a_chain_of_ethereum_refuses_deposits() -> None:
 
 
 def test_a_deposit_has_the_nonce_of_its_sender_before_its_block_is_sealed() -> None:
-    """viem treats a mined transaction with the same sender and nonce as a replacement."""
+    """Otherwise viem takes a mined transaction with the same sender and nonce for a replacement."""
     node = dev_node(op_fork="karst", block_time_ms=1_000, slice_interval_ms=50)
     with ServerThread(node) as server:
         client = Client(server.url("preconf"))

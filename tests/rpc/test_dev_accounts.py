@@ -1,4 +1,4 @@
-"""Tests that development accounts send and sign without a wallet."""
+"""Tests that the node signs and sends for its development accounts."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ RECEIVER = "0x" + "22" * 20
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Provides a client of a chain with blocks of half a second."""
+    """Provides a client of a chain with 500 ms blocks."""
     live = ServerThread(dev_node(block_time_ms=500, slice_interval_ms=50))
     live.start()
     yield Client(live.url("preconf"))
@@ -113,7 +113,7 @@ def test_the_domain_alone_is_signed_where_it_is_the_primary_type(
     signature = (
         "0xda87197eb020923476a6d0149ca90bc1c894251cc30b38e0dd2cdd48567e12386d3ed40a509397410a4fd2d66"
         "e1300a39ac42f828f8a5a2cb948b35c22cf29e81c"
-    )  # the signature of anvil 1.7.1
+    )  # anvil 1.7.1 returned this signature
     assert client.result("eth_signTypedData_v4", sender, data) == signature
 
 

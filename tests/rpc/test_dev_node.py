@@ -1,4 +1,4 @@
-"""Tests that a development chain submits, pre-confirms and seals transactions over HTTP."""
+"""Tests over HTTP that a development chain accepts, pre-confirms and seals transactions."""
 
 import json
 import re
@@ -20,13 +20,13 @@ CHAIN_ID = 31_337
 KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
 SENDER = Account.from_key(KEY).address
 RECEIVER = "0x" + "11" * 20
-# init code of a contract that emits a log in every call
+# ^Init code of a contract that emits a log whenever it is called.
 LOGGER_CODE = "0x5f5fa0600160005260016000f3"
 LOGGER_INIT = "0x6c" + LOGGER_CODE[2:] + "600052600d6013f3"
 
 
 class Client:
-    """Calls a live server in one dialect."""
+    """A client of a live server that uses one dialect."""
 
     def __init__(self, url: str) -> None:
         self.client = JsonRpcClient(url, timeout=MAX_WAIT)
@@ -42,7 +42,7 @@ class Client:
         return answer["result"]
 
     def wait(self, condition: Callable[[], Any]) -> Any:
-        """Returns the first true value of ``condition``."""
+        """Evaluates ``condition`` until it is true. Returns its value."""
         for _ in range(round(MAX_WAIT / 0.03)):
             value = condition()
             if value:
@@ -68,7 +68,7 @@ class Client:
         return self.result("eth_sendRawTransaction", raw)
 
     def receipt(self, tx_hash: str) -> Any:
-        """Waits for a receipt. In this dialect it exists once the block is sealed."""
+        """Waits for a receipt. In this client's dialect it exists when the block is sealed."""
         return self.wait(lambda: self.result("eth_getTransactionReceipt", tx_hash))
 
     def preconfirmed(self, tx_hash: str) -> Any:

@@ -1,4 +1,4 @@
-"""Tests the methods that execution-apis added in 2026: results and errors."""
+"""Tests results and errors of the methods that execution-apis added in 2026."""
 
 from collections.abc import Iterator
 
@@ -61,7 +61,7 @@ def test_a_block_is_committed(client: JsonRpcClient) -> None:
     assert (head["hash"], head["timestamp"]) == (block_hash, wanted["timestamp"])
     assert (head["miner"], head["extraData"]) == (wanted["suggestedFeeRecipient"], "0x6162")
     assert len(head["transactions"]) == 1
-    # null selects the pool's transactions
+    # With null, the block contains the transactions of the pool.
     result(client, "eth_sendRawTransaction", hex_bytes(counting(accounts()[1], 1)))
     result(client, "testing_commitBlockV1", attributes(client), None)
     head = result(client, "eth_getBlockByNumber", "latest", False)
@@ -78,7 +78,7 @@ def test_a_block_that_cannot_be_built_changes_nothing(client: JsonRpcClient) -> 
     late = wanted | {"timestamp": before["timestamp"]}
     assert ask(client, "testing_commitBlockV1", late, [])["error"]["code"] == -32000
     assert ask(client, "testing_commitBlockV1", {}, [])["error"]["code"] == -32602
-    last = wanted | {"timestamp": hex(2**64 - 1)}  # no block could follow
+    last = wanted | {"timestamp": hex(2**64 - 1)}  # no later timestamp is left for a next block
     assert ask(client, "testing_commitBlockV1", last, [])["error"]["code"] == -32602
     assert result(client, "eth_getBlockByNumber", "latest", False) == before
 

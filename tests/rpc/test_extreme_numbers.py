@@ -1,4 +1,4 @@
-"""Tests that numbers which do not fit a field give an error."""
+"""Tests that a number which does not fit into its field causes an error."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tests failing transactions: a hash as on anvil, or an error as on Hardhat's network."""
+"""Tests transactions that fail: the node returns a hash, like anvil, or an error, like Hardhat."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ ALICE = dev_accounts(1)[0]
 SENDER = "0x" + ALICE.address.hex()
 REASON = bytes.fromhex("08c379a0") + encode(["string"], ["GS010"])
 VM = "VM Exception while processing transaction: "
-# copies the reason after the code to memory and reverts with it
+# Code that copies the revert reason, which follows it, to memory and reverts with it.
 SIZE = len(REASON)
 HEAD = bytes.fromhex(f"60{SIZE:02x}600c60003960{SIZE:02x}6000fd")
 REVERTING, HALTING, SILENT = ("0x" + letter * 40 for letter in "abc")

@@ -1,4 +1,4 @@
-"""Tests the first poll of a filter with `fromBlock`, as clients of anvil expect."""
+"""Tests that the first poll of a filter with `fromBlock` returns past logs, as with anvil."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Tests a node on a fork of Arbitrum: local blocks, both numbers, estimates, traces, errors."""
+"""Tests a node on an Arbitrum fork: local blocks, L1 and L2 block numbers, estimates, traces."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from tests.unit.fork.fake_endpoint import HEAD
 NUMBER, L1_NUMBER = FIRST + HEAD, L1_FIRST + HEAD
 SYS, OWNER_PUBLIC = "0x" + "64".rjust(40, "0"), "0x" + "6b".rjust(40, "0")
 GAS_INFO, WASM = "0x" + "6c".rjust(40, "0"), "0x" + "71".rjust(40, "0")
-NUMBERS = bytes.fromhex("cc" * 20)  # returns NUMBER and the hash of the previous number
+NUMBERS = bytes.fromhex("cc" * 20)  # returns NUMBER, and BLOCKHASH of NUMBER - 1
 STYLUS = bytes.fromhex("57" * 20)
-GAS_LEFT = bytes.fromhex("6a" * 20)  # returns GAS, read by its first opcode
+GAS_LEFT = bytes.fromhex("6a" * 20)  # returns the gas left when its code begins
 HISTORY = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
 ACCOUNTS = dev_accounts(2)
 BOB = hex_bytes(ACCOUNTS[1].address)
@@ -93,7 +93,8 @@ def test_a_call_sees_both_numbers(node: JsonRpcClient) -> None:
     assert int(found[2:66], 16) == L1_NUMBER
     assert int(found[66:], 16) == 7_000 + (L1_NUMBER - 1) % 256
     assert call(node, GAS_INFO, "getMinimumGasPrice()") == BASE_FEE
-    # without a gas price, BASEFEE is 0 in this dialect, but prices are those of the block
+    # Without a gas price, BASEFEE is 0 in this dialect, but getPricesInWei returns the block's
+    # prices.
     prices = node.call("eth_call", {"to": GAS_INFO, "data": selector("getPricesInWei()")}, "latest")
     assert int(prices[-64:], 16) == BASE_FEE
 
@@ -185,7 +186,8 @@ def test_calls_pay_for_data_on_l1(node: JsonRpcClient) -> None:
     given = 10_000_000
     assert left(gas=hex(given)) == given - for_l1 - before_code
     assert left(gas=hex(given), skipL1Charging=True) == given - before_code
-    assert left() == 50_000_000 - before_code  # the cap does not include the gas for L1
+    # The gas for L1 is not taken from the 50,000,000 gas of the cap.
+    assert left() == 50_000_000 - before_code
     assert left(gas=hex(10**8)) == 50_000_000 - before_code
     for too_little in (for_l1 - 1, for_l1 + 20_999):
         with pytest.raises(RpcRefusal, match="intrinsic gas too low"):

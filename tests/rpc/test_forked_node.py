@@ -1,4 +1,4 @@
-"""Tests a node on a fork over HTTP, in every mining mode."""
+"""Tests a forked node over HTTP in every mining mode."""
 
 import threading
 from collections.abc import Iterator
@@ -20,15 +20,18 @@ from tests.max_wait import MAX_WAIT
 
 COUNTER, READER, BOB = b"\xc0" * 20, b"\xc1" * 20, b"\xb0" * 20
 COUNT_SLOT = 7
-# adds one to slot 7 and logs the sum
+# Increments slot 7, and logs and returns the new value.
 COUNTER_CODE = bytes.fromhex("6007546001018060075560005260206000a000")
-# returns BLOCKHASH of the number in the call data
+# Returns BLOCKHASH of the number in the calldata.
 READER_CODE = bytes.fromhex("6000354060005260206000f3")
 
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[ServerThread]:
-    """Provides twelve blocks: a counter at 41, and payments in the last five blocks."""
+    """Provides an upstream with twelve blocks.
+
+    Its counter is at 41, and the last five blocks contain payments.
+    """
     with ServerThread(dev_node(mining=Mining.MANUAL, accounts=3)) as server, server.client() as it:
         for address, code in ((COUNTER, COUNTER_CODE), (READER, READER_CODE)):
             it.call("anvil_setCode", hex_bytes(address), hex_bytes(code))
@@ -45,7 +48,7 @@ def accounts() -> tuple[DevAccount, ...]:
 
 
 def counting(account: DevAccount, nonce: int, **fields: Any) -> bytes:
-    """Returns a transaction that increments the counter."""
+    """Returns a signed transaction that calls the counter."""
     values = {"to": COUNTER, "gas_limit": 100_000, "chain_id": 31_337, "nonce": nonce}
     prices = {"max_fee_per_gas": 10**11, "max_priority_fee_per_gas": 1}
     transaction = Transaction.build(**{**values, **prices, **fields})
@@ -237,7 +240,7 @@ def test_slices_are_made_while_the_upstream_does_not_answer(upstream: ServerThre
 
 
 class HeldFetch:
-    """Holds each batch to the upstream until ``released`` is set."""
+    """Makes every batch to the upstream wait until ``released`` is set."""
 
     def __init__(self, source: Any) -> None:
         self.source = source

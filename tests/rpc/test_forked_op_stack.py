@@ -1,4 +1,4 @@
-"""Tests a fork of an OP-stack chain: rules by chain id and block, deposits, L1 fees."""
+"""Tests forks of OP-stack chains: the rules by chain id and block, deposits, and L1 fees."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ L1_FEES = ("l1Fee", "l1GasPrice", "l1BaseFeeScalar", "l1BlobBaseFee", "l1BlobBas
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A chain of the OP stack. Block 2 has a deposit and a payment."""
+    """An OP-stack chain whose block 2 has a deposit and a payment."""
 
     server: ServerThread
     chain_id: int
@@ -41,7 +41,7 @@ class Upstream:
 
 
 def payment(chain_id: int, nonce: int) -> str:
-    """Returns a signed payment of one wei to Bob."""
+    """Returns a signed payment of 1 wei to Bob."""
     prices = {"max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 1}
     made = Transaction.build(
         to=BOB, value=1, gas_limit=21_000, chain_id=chain_id, nonce=nonce, **prices

@@ -1,4 +1,4 @@
-"""Tests `EVM.fork` on the pending block, which executes its transactions on the newest state."""
+"""Tests `EVM.fork` at the pending block: its transactions run on the newest state."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ PRICES = {"gas": 100_000, "gas_price": 10**10}
 
 @pytest.fixture(params=["slices", "on demand"])
 def upstream(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
-    """Provides an upstream. The counter is 2 in the newest block, and 4 in the pending block."""
+    """Provides an upstream whose counter is 2 in the newest and 4 in the pending block."""
     if request.param == "slices":
         node = dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=50)
     else:
@@ -52,7 +52,7 @@ def test_the_pending_state(upstream: ServerThread, dialect: str) -> None:
     assert between.storage(TARGET, SLOT) == 3
     assert pending.transact(TARGET, sender=accounts()[2].address, **PRICES).success
     assert pending.storage(TARGET, SLOT) == 5
-    with upstream.client() as client:  # this machine does not follow the endpoint
+    with upstream.client() as client:  # The fork keeps its state while the endpoint's chain grows.
         result(client, "eth_sendTransaction", CALL)
         result(client, "evm_mine")
     assert pending.storage(TARGET, SLOT) == 5

@@ -1,4 +1,4 @@
-"""Tests traces and searches on a fork: local blocks, and earlier blocks of the upstream."""
+"""Tests traces and log searches on a fork, of local blocks and of the upstream's earlier blocks."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ __all__ = ["still", "upstream"]
 
 
 def sent(client: Any) -> dict[str, Any]:
-    """Mines a block with a call of the counter. Returns the receipt."""
+    """Mines a block with a transaction that calls the counter. Returns its receipt."""
     sender = accounts()[0]
     nonce = int(client.call("eth_getTransactionCount", hex_bytes(sender.address), "latest"), 16)
     tx_hash = client.call("eth_sendRawTransaction", hex_bytes(counting(sender, nonce)))

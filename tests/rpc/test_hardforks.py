@@ -1,4 +1,4 @@
-"""Tests ``fastevm dev --hardfork`` with common tools under every fork."""
+"""Tests ``fastevm dev --hardfork`` under every fork with requests that common tools make."""
 
 import argparse
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from fastevm.rpc.dev import command
 
 from .test_dev_node import KEY, RECEIVER, Client
 
-# the names of anvil's --hardfork in order, and the fork of each
+# Every name of anvil's --hardfork, in order -> the fork whose rules apply.
 NAMES = {
     "frontier": "Frontier", "homestead": "Homestead", "dao": "Homestead",
     "tangerine": "TangerineWhistle", "spuriousDragon": "SpuriousDragon", "byzantium": "Byzantium",
@@ -26,7 +26,7 @@ NAMES = {
 ORDER = [fork.name for fork in FORKS]
 POSITIONS = {name: ORDER.index(fork) for name, fork in NAMES.items()}
 COINBASE = "0x" + "00" * 20
-# stores 7 in slot 1, emits a log and returns 42, without opcodes of later forks
+# Stores 7 in slot 1, emits a log and returns 42, with opcodes that every fork has.
 CODE = "600760015560006000a0602a60005260206000f3"
 INIT = "0x601480600b6000396000f3" + CODE
 
@@ -36,7 +36,7 @@ def since(name: str, fork: str) -> bool:
 
 
 class Chain:
-    """A development node with the rules of one fork, called as tools do."""
+    """A development node under the rules of one fork, with the requests of tools."""
 
     def __init__(self, name: str, node: Any, client: Client) -> None:
         self.name, self.node, self.client = name, node, client
@@ -47,7 +47,7 @@ class Chain:
         return since(self.name, fork)
 
     def mined(self, **fields: Any) -> Any:
-        """Sends a transaction that the node signs. Returns the receipt."""
+        """Sends a transaction from an account of the node. Returns its receipt."""
         tx_hash = self.result("eth_sendTransaction", {"from": self.sender, **fields})
         return self.result("eth_getTransactionReceipt", tx_hash)
 
@@ -197,7 +197,7 @@ def test_the_chain_begins_anew(chain: Chain) -> None:
     assert chain.result("eth_blockNumber") == "0x0"
     chain.mined(to=RECEIVER, value="0x5")
     assert chain.balance(RECEIVER) == 5
-    assert chain.balance(COINBASE) < 10**16  # only fees, no reward
+    assert chain.balance(COINBASE) < 10**16  # the coinbase gets fees but no block reward
 
 
 def test_a_dump_is_loaded_again(chain: Chain) -> None:
@@ -229,7 +229,7 @@ def test_a_fork_of_a_chain_takes_older_rules_too() -> None:
             chain = Chain("frontier", node, Client(server.url("geth")))
             assert "root" in chain.mined(to=RECEIVER, value="0x5")
             assert chain.balance(RECEIVER) == 5
-            assert chain.balance(COINBASE) < 10**16  # only fees, no reward
+            assert chain.balance(COINBASE) < 10**16  # the coinbase gets fees but no block reward
 
 
 @pytest.mark.parametrize(("name", "words"), [("Lisbon", "unknown fork"), ("isthmus", "OP stack")])
@@ -246,7 +246,8 @@ def test_amsterdam_charges_for_new_accounts_and_logs_the_ether_that_moves() -> N
         block = chain.result("eth_getBlockByNumber", "latest", False)
         again = chain.mined(to=fresh, value="0x5")
     assert int(receipt["gasUsed"], 16) == 21_000 + 183_600
-    assert int(block["gasUsed"], 16) == 183_600  # state gas, which is larger than the regular gas
+    # A block counts the larger of regular gas and state gas. Here it is the state gas.
+    assert int(block["gasUsed"], 16) == 183_600
     assert int(again["gasUsed"], 16) == 21_000
     assert [log["address"] for log in receipt["logs"]] == ["0x" + "ff" * 19 + "fe"]
     assert block["slotNumber"] == "0x1"

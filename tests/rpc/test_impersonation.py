@@ -1,4 +1,4 @@
-"""Tests impersonation over HTTP, with the names of anvil, Hardhat and Ganache."""
+"""Tests impersonation over HTTP, by anvil's, Hardhat's and Ganache's names."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,8 @@ def test_an_account_is_impersonated_and_left(client: Client, family: str) -> Non
         == "unknown account: No Signer available"
     )
     assert client.result(f"{family}_impersonateAccount", WHALE) is None
-    listed = [WHALE] if family == "anvil" else []  # as the node with that name does
+    # Of the three, only anvil lists impersonated accounts.
+    listed = [WHALE] if family == "anvil" else []
     assert client.result("eth_accounts")[10:] == listed
     assert client.result("eth_requestAccounts")[10:] == listed
     tx_hash = client.result("eth_sendTransaction", payment)

@@ -13,7 +13,7 @@ def timestamps(node: LocalNode) -> list[int]:
 
 
 def build(node: LocalNode) -> None:
-    """Builds blocks in every way that sets no timestamp, within a second or two."""
+    """Builds blocks in every way in which the node chooses the timestamp, within seconds."""
     account = node.request("eth_accounts")[0]
     for _ in range(3):
         node.request("evm_mine")

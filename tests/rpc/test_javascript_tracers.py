@@ -9,7 +9,8 @@ from fastevm.integrations.local_node import LocalNode, NodeError
 from fastevm.tracing.javascript import worker_process
 
 COUNTER = "0x" + "c0" * 20
-COUNTER_CODE = "0x6007546001018060075560005260206000a000"  # adds one to slot 7 and logs the sum
+# increments slot 7 and logs the new value
+COUNTER_CODE = "0x6007546001018060075560005260206000a000"
 PROGRAM = """{ ops: [], setup: function(text) { this.with = JSON.parse(text) },
   step: function(log, db) { this.ops.push(log.op.toString()) }, fault: function() {},
   result: function(ctx, db) { return { ops: this.ops.length, last: this.ops.pop(),

@@ -1,4 +1,4 @@
-"""Tests forks in a data directory, started with the command line."""
+"""Tests forks with a data directory, started from the command line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,8 @@ from fastevm.integrations.local_node import LocalNode, NodeError
 from fastevm.node import Mining, dev_node
 
 COUNTER, BOB = "0x" + "c0" * 20, "0x" + "b0" * 20
-COUNTER_CODE = "0x6007546001018060075560005260206000a000"  # adds one to slot 7 and logs the sum
+# increments slot 7 and logs the new value
+COUNTER_CODE = "0x6007546001018060075560005260206000a000"
 TEN_ETHER = hex(10**19)
 
 
@@ -59,7 +60,7 @@ def test_a_development_node_goes_on_with_its_fork(upstream: str, tmp_path: Path)
         assert reading(node) == before
         assert ask(node, "eth_getTransactionReceipt", sent) == receipt
         assert abs(ask(node, "evm_increaseTime", 0) - ahead) <= 1
-        # still impersonated after the restart
+        # BOB is still impersonated after the restart.
         ask(node, "eth_sendTransaction", {"from": BOB, "to": COUNTER})
         assert ask(node, "eth_getStorageAt", COUNTER, "0x7", "latest")[-1] == "2"
 

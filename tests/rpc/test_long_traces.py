@@ -1,4 +1,4 @@
-"""Tests that a node never holds long traces in memory, on any path."""
+"""Tests that the node never holds a long trace in memory, whichever method returns it."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ LOOPED = "0x" + "00" * 19 + "bb"
 OVERRIDES = {LOOPED: {"code": "0x5b5f56"}}  # JUMPDEST PUSH0 JUMP
 MEGABYTE = 1 << 20
 LONG, TOO_LONG, SHORT = hex(3_000_000), hex(50_000_000), hex(30_000)
-MEMORY = 40 * MEGABYTE  # most memory in bytes that a trace of 55 MiB may add
+MEMORY = 40 * MEGABYTE  # most bytes that the peak of memory may grow for a trace of 55 MiB
 
 
 def trace(gas: str, **config: Any) -> tuple[str, list[Any]]:
@@ -25,7 +25,7 @@ def trace(gas: str, **config: Any) -> tuple[str, list[Any]]:
 
 
 def most_memory(node: NodeProcess) -> int:
-    """Returns the peak of resident bytes since the start."""
+    """Returns the process's peak of resident memory in bytes."""
     status = Path(f"/proc/{node.pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024
@@ -35,7 +35,8 @@ def most_memory(node: NodeProcess) -> int:
 def node() -> Iterator[NodeProcess]:
     with fastevm_node("--no-mining") as node:
         with node.client() as client:
-            client.send(request_body(*trace(SHORT)))  # loads everything that the first trace needs
+            # Loads all modules that a trace needs, so that they are not measured.
+            client.send(request_body(*trace(SHORT)))
         yield node
 
 
@@ -54,7 +55,7 @@ def test_a_long_trace_and_a_failing_one_add_little_memory(node: NodeProcess) -> 
 
 
 def test_a_tree_of_too_many_calls_is_an_error_with_words(node: NodeProcess) -> None:
-    # loops over calls of IDENTITY
+    # A loop that calls the precompile IDENTITY.
     code = {LOOPED: {"code": "0x5b5f5f5f5f5f60045af1505f56"}}
     answers = []
     before = most_memory(node)

@@ -1,4 +1,4 @@
-"""Tests a development node with as many blocks as tests of governor contracts mine."""
+"""Tests a development node that mines as many blocks as tests of governor contracts do."""
 
 from collections.abc import Iterator
 
@@ -13,14 +13,14 @@ from tests.unit.rpc.dev.test_command import parsed
 
 from .block_names import CALL, ask, play, result
 
-VOTING_PERIOD = 50_400  # blocks
-START = 3  # blocks of the history
+VOTING_PERIOD = 50_400  # blocks until a vote ends
+START = 3  # blocks that `play` makes before
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[JsonRpcClient]:
     arguments = parsed("--no-mining")
-    # a busy machine may need longer than the usual time limit
+    # Mining may take longer than the usual time limit on a busy machine.
     node, limits = node_of(arguments), replace(limits_of(arguments), request_time=300.0)
     with (
         ServerThread(node, limits=limits, development=True) as server,

@@ -1,4 +1,4 @@
-"""Tests that every method gives the same answer after a block has left memory."""
+"""Tests that answers about a block stay the same when the node no longer has it in memory."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ def small() -> Iterator[tuple[Client, Node]]:
 
 
 def questions(block: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Returns all requests about a block that do not need the block's state."""
+    """Returns all requests about a block that do not need its state."""
     number, name = block["number"], block["hash"]
     asked: list[tuple[Any, ...]] = [
         ("eth_getBlockByNumber", number, True), ("eth_getBlockByHash", name, False),
@@ -59,7 +59,7 @@ def test_answers_stay_what_they_were(small: tuple[Client, Node]) -> None:
     created = client.result("eth_getBlockByNumber", "latest", False)["transactions"][0]
     logger = client.result("eth_getTransactionReceipt", created)["contractAddress"]
     logger = to_checksum_address(logger)
-    for number in range(LOOP_OBJECTS + 1):  # more than the event loop answers itself
+    for number in range(LOOP_OBJECTS + 1):  # one more than the event loop itself would answer
         client.send(to=logger if number % 2 else RECEIVER, nonce=1 + number)
     client.result("evm_mine")
     block = client.result("eth_getBlockByNumber", "latest", False)

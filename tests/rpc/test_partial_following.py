@@ -1,4 +1,4 @@
-"""Tests a follower with partly known state, which executes and compares every block."""
+"""Tests a follower that fetches the state it needs. It executes and checks every block."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ POLL_MS = 20
 
 @pytest.fixture
 def upstream() -> Iterator[ServerThread]:
-    """Provides a contract that has counted to 36."""
+    """Provides an upstream with a counter contract at 36."""
     with ServerThread(dev_node(mining=Mining.MANUAL, accounts=3)) as server, server.client() as it:
         it.call("anvil_setCode", hex_bytes(COUNTER), hex_bytes(COUNTER_CODE))
         it.call("anvil_setStorageAt", hex_bytes(COUNTER), "0x7", "0x24")
@@ -49,7 +49,7 @@ def in_step(upstream: ServerThread, follower: Node) -> None:
 
 
 class Liar:
-    """Returns a wrong value of the counter's slot to one node, ``times`` times."""
+    """Returns a wrong value for the counter's slot the first ``times`` times."""
 
     def __init__(self, node: Node, patch: pytest.MonkeyPatch, times: int) -> None:
         assert node.history is not None
@@ -135,7 +135,7 @@ def test_a_reorganisation_is_followed(upstream: ServerThread) -> None:
 
 
 class Fetched:
-    """Counts how often a node fetched account values from its upstream."""
+    """Counts how often a node fetched each account and slot from its upstream."""
 
     def __init__(self, node: Node, patch: pytest.MonkeyPatch) -> None:
         assert node.history is not None

@@ -22,7 +22,10 @@ def test_the_newest_entry_is_the_pending_block(make: Callable[[], Node]) -> None
     with ServerThread(make()) as server, server.client() as client:
 
         def answers() -> bool:
-            """Checks the pending fees. Returns False if a block was built between the requests."""
+            """Asserts the pending fees.
+
+            Returns False if a new block makes the answers incomparable.
+            """
             before = client.call("eth_getBlockByNumber", "pending", False)
             history = client.call("eth_feeHistory", 1, "pending", [50])
             after = client.call("eth_getBlockByNumber", "pending", False)

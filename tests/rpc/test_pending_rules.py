@@ -1,4 +1,4 @@
-"""Tests calls and simulations on ``pending``: its environment and state are applied once."""
+"""Tests calls and simulations on ``pending``: they apply its environment and state exactly once."""
 
 from collections.abc import Iterator
 
@@ -13,14 +13,14 @@ from .test_dev_node import RECEIVER, SENDER, Client
 
 # returns NUMBER, TIMESTAMP and BASEFEE
 ENVIRONMENT = "0x435f52426020524860405260605ff3"
-# init code of a contract that counts its calls in slot 0 and returns the count
+# Init code of a contract that increments slot 0 and returns the new value.
 COUNTER = "5f546001018060005560005260206000f3"
 COUNTER_INIT = f"0x70{COUNTER}5f526011600ff3"
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Provides a node with blocks so long that none ends during a test."""
+    """Provides a client of a node whose block does not end during a test."""
     server = ServerThread(dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=50))
     server.start()
     client = Client(server.url("preconf"))
@@ -30,7 +30,7 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def counter(client: Client) -> str:
-    """Provides a contract that was deployed, and called once, only in the pre-confirmed state."""
+    """Provides a contract that is deployed, and called once, only in the pending block."""
     address = client.preconfirmed(client.send(data=COUNTER_INIT))["contractAddress"]
     client.preconfirmed(client.send(to=to_checksum_address(address)))
     assert client.result("eth_getCode", address, "latest") == "0x"
@@ -43,7 +43,8 @@ def test_the_environment_of_a_call_is_that_of_the_pending_block(client: Client) 
     block = client.result("eth_getBlockByNumber", "pending", False)
     words = [int(found[at : at + 64], 16) for at in range(2, len(found), 64)]
     assert words[:2] == [int(block[name], 16) for name in ("number", "timestamp")]
-    assert words[2] in (0, int(block["baseFeePerGas"], 16))  # 0 if the call offers no gas price
+    # BASEFEE is 0 if the call has no gas price
+    assert words[2] in (0, int(block["baseFeePerGas"], 16))
     priced = {"to": RECEIVER, "from": SENDER, "gasPrice": hex(10**10), "gas": "0x186a0"}
     found = client.result("eth_call", priced, "pending", override)
     assert int(found[-64:], 16) == int(block["baseFeePerGas"], 16)

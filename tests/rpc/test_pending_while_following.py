@@ -1,4 +1,4 @@
-"""Tests `pending` on a follower without a feed, built from pooled transactions."""
+"""Tests `pending` on a follower without a feed, which builds it from its own pool."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,7 +22,7 @@ SLOT = (hex_bytes(COUNTER), "0x7", "pending")
 
 
 def node_has_next(node: Node) -> Callable[[], bool]:
-    """Returns whether the pending block of a node is the child of its head."""
+    """Returns a condition: the node's pending block is the child of its head."""
 
     def has_next() -> bool:
         pending = node.pending()
@@ -33,7 +33,7 @@ def node_has_next(node: Node) -> Callable[[], bool]:
 
 @pytest.fixture
 def upstream() -> Iterator[ServerThread]:
-    """Provides a contract that has counted to 36. Blocks are made on demand."""
+    """Provides an upstream with a counter contract at 36, which mines on demand."""
     with ServerThread(dev_node(mining=Mining.MANUAL, accounts=3)) as server, server.client() as it:
         it.call("anvil_setCode", hex_bytes(COUNTER), hex_bytes(COUNTER_CODE))
         it.call("anvil_setStorageAt", hex_bytes(COUNTER), "0x7", "0x24")
@@ -50,7 +50,7 @@ def follower_of(url: str) -> Node:
 
 
 def becomes(here: JsonRpcClient, value: int) -> None:
-    """Waits until the pending value of the counter is ``value``."""
+    """Waits until the counter is ``value`` at ``pending``."""
     wait_for(
         lambda: here.call("eth_getStorageAt", *SLOT) == hex_word(value), MAX_WAIT, "not pending"
     )
@@ -107,7 +107,7 @@ def test_what_the_upstream_has_pending_is_pending_here() -> None:
 
 
 class OtherPending(Endpoint):
-    """Answers requests for the pending block with a block of the test."""
+    """An endpoint whose pending block the test provides."""
 
     def __init__(self, block: Any) -> None:
         self.block = block
@@ -119,7 +119,7 @@ class OtherPending(Endpoint):
 
 
 class NoPending(Endpoint):
-    """Rejects the tag ``pending``."""
+    """An endpoint that rejects the tag ``pending``."""
 
     def refusal(self, call: dict[str, Any]) -> dict[str, Any] | None:
         if call.get("params", [None])[:1] == ["pending"]:

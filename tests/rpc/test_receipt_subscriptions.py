@@ -1,4 +1,4 @@
-"""Tests subscriptions to receipts and inclusions, and notifications caused by a batch."""
+"""Tests subscriptions to receipts and inclusions, also for transactions sent in a batch."""
 
 import json
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ async def client(node: Node) -> AsyncIterator[SocketClient]:
 
 
 async def mined(client: SocketClient, **fields: Any) -> str:
-    """Sends a payment and mines its block. Returns the hash."""
+    """Sends a payment and mines its block. Returns the payment's hash."""
     tx_hash = str(await client.result("eth_sendTransaction", PAYMENT | fields))
     if await client.result("eth_getTransactionReceipt", tx_hash) is None:
         await client.result("evm_mine")
@@ -47,7 +47,7 @@ async def test_all_receipts(client: SocketClient, argument: list[Any]) -> None:
     tx_hash = await mined(client)
     (receipts,) = await client.results(1)
     assert receipts == [await client.result("eth_getTransactionReceipt", tx_hash)]
-    await client.result("evm_mine")  # a block without receipts sends no message
+    await client.result("evm_mine")  # A block without receipts causes no notification.
     await client.silence()
 
 
@@ -88,7 +88,7 @@ async def test_an_inclusion_is_one_message(client: SocketClient) -> None:
             "transactionIndex": receipt["transactionIndex"],
             "receipt": receipt,
         }
-        # the subscription has ended
+        # The subscription has already ended by itself.
         assert "error" in await client.ask("eth_unsubscribe", subscription)
 
 

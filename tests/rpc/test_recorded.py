@@ -1,4 +1,4 @@
-"""Tests that every recorded request gets its recorded answer, including error messages."""
+"""Tests that every recorded request gets the recorded answer, including error messages."""
 
 import io
 import json
@@ -18,7 +18,7 @@ METHODS = sorted(folder.name for folder in TESTS.iterdir() if folder.is_dir())
 
 @pytest.mark.parametrize("method", METHODS)
 def test_recorded_answers(live: ServerThread, method: str) -> None:
-    # the cases share the node's state, so the methods run in alphabetical order
+    # All methods share the node's state, so they run in alphabetical order.
     output = io.StringIO()
     report = run_directory(TESTS, live.url("geth"), methods=[method], output=output)
     assert report.tally.failed == 0, output.getvalue()

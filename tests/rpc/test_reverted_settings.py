@@ -1,8 +1,8 @@
 """Tests that evm_revert restores every setting of the next blocks.
 
-``hardhat`` and ``anvil`` say whether these nodes also restore the setting: Hardhat 3 (the snapshot
-of its provider) and anvil 1.7.1 (measured: it drops pins and offsets, and keeps the newest value of
-other settings).
+``hardhat`` and ``anvil`` state whether these nodes restore the setting, too. Hardhat 3: by the
+snapshots of its provider. anvil 1.7.1, measured: it drops pinned values and offsets, and keeps the
+newest value of other settings.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from tests.max_wait import MAX_WAIT
 
 from .block_names import ask, result
 
-FAR = 4_000_000_000  # seconds: in 2096
+FAR = 4_000_000_000  # a timestamp in 2096
 
 
 class Setting(NamedTuple):
-    """A method, its values before and after the snapshot, and a block member with the value."""
+    """A method, its parameter before and after the snapshot, and a block member that shows it."""
 
     method: str
     early: Any
@@ -30,7 +30,7 @@ class Setting(NamedTuple):
     member: str
     early_shown: int
     hardhat: bool
-    anvil: bool | None  # None: anvil does not have this setting
+    anvil: bool | None  # None if anvil does not have the method
 
 
 SETTINGS = {

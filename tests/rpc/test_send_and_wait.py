@@ -1,4 +1,4 @@
-"""Tests sends that wait for the receipt (EIP-7966), on nodes that build blocks."""
+"""Tests methods that send a transaction and wait for its receipt (EIP-7966)."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ def test_a_nonce_behind_a_gap_is_not_pooled(server: ServerThread, dialect: str) 
         fields = {"from": SENDER, "to": SENDER, "nonce": "0x3"}
         assert ask(client, "eth_sendTransactionSync", fields, 50)["error"] == wanted
         assert result(client, "txpool_status") == {"pending": "0x0", "queued": "0x0"}
-        # without a wait the transaction is queued
+        # eth_sendRawTransaction queues a transaction with a nonce gap
         result(client, "eth_sendRawTransaction", early)
         assert result(client, "txpool_status") == {"pending": "0x0", "queued": "0x1"}
 

@@ -1,4 +1,4 @@
-"""Tests eth_simulateV1 rules that no recording covers, in geth's dialect."""
+"""Tests rules of eth_simulateV1 that no recorded request covers, in geth's dialect."""
 
 from itertools import pairwise
 from typing import Any
@@ -18,16 +18,16 @@ SLOT_WORD = "0x" + "00" * 31 + "07"
 
 @pytest.fixture(scope="module")
 def geth(live: ServerThread) -> str:
-    """Provides the address of the listener in geth's dialect."""
+    """Provides the URL of the listener with geth's dialect."""
     return live.url("geth")
 
 
 def outcome(url: str, payload: Any) -> Any:
-    """Returns the single call of the single block."""
+    """Simulates a payload with one call in one block. Returns the call's result."""
     return blocks(url, payload)[0]["calls"][0]
 
 
-# --- refusals of a whole request ---
+# --- payloads that are rejected as a whole ---
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_of_two_precompiles_moved_to_one_place_the_higher_wins(geth: str) -> Non
 
 
 def test_the_address_of_a_moved_precompile_stays_warm_and_the_new_one_is_cold(geth: str) -> None:
-    # returns the gas of BALANCE(address in the input): warm 100 or cold 2600
+    # Returns the gas of BALANCE for the address in the calldata: 100 if warm, 2600 if cold.
     code = "0x5f355a90315a90035f5260205ff3"
     state = {IDENTITY: {"movePrecompileToAddress": B}, C: {"code": code}}
     calls = [{"from": A, "to": C, "input": "0x" + "00" * 12 + a[2:]} for a in (IDENTITY, B)]
@@ -344,7 +344,7 @@ def test_an_empty_account_made_by_an_override_stays_until_it_is_touched(geth: st
 
 
 def test_overridden_slots_are_the_originals_that_gas_is_counted_from(geth: str) -> None:
-    # SSTORE(0, 7) over 7, a no-op on a cold slot: 2100 + 100
+    # SSTORE(0, 7) while slot 0 is 7: costs 100 for the no-op and 2100 for the cold slot.
     state = {C: {"code": "0x60075f5500", "stateDiff": {"0x" + "00" * 32: SLOT_WORD}}}
     found = outcome(geth, one_block({"from": A, "to": C}, state=state))
     assert int(found["gasUsed"], 16) == 21_000 + 3 + 2 + 2_200

@@ -1,4 +1,7 @@
-"""Tests that recorded eth_simulateV1 requests differ in the preconf dialect only as documented."""
+"""Tests that eth_simulateV1 differs between the dialects only as documented.
+
+Uses the recorded requests.
+"""
 
 import json
 from typing import Any
@@ -12,17 +15,18 @@ from .simulating import A, C, ask, blocks, header_hash, one_block, recorded_simu
 
 REQUESTS = recorded_simulations()
 ZERO = "0x" + "00" * 32
-# Differences follow from the zero root (hashes) and the block spacing (times, and so blob fees).
+# Members that are equal in both dialects. In preconf, the state root is zero, so hashes differ, and
+# the block spacing differs, so times and blob fees differ.
 SAME_IN_BLOCK = ("number", "gasUsed", "gasLimit", "miner", "baseFeePerGas", "withdrawals", "uncles")
 SAME_IN_CALL = ("gasUsed", "maxUsedGas", "status")
-# Times in these requests only fit a spacing of 12 seconds.
+# These requests set times that are only valid if blocks are 12 s apart.
 TIMES_OF_THEIR_OWN = frozenset(
     name for name, request in REQUESTS.items() if '"time"' in json.dumps(request)
 )
 
 
 def answers(live: ServerThread, name: str) -> tuple[Any, Any]:
-    """Returns the answers of both dialects."""
+    """Returns the answers of both dialects to a recorded request."""
     request = REQUESTS[name]
     payload, *block = request["params"]
     block = block[0] if block else "latest"
@@ -69,7 +73,7 @@ def test_a_failed_call_has_a_text_for_an_error_and_returns_its_revert_data(
         + (2).to_bytes(32, "big")
         + b"no".ljust(32, b"\0")
     )
-    # copies the call data to memory and reverts with it
+    # copies the calldata to memory and reverts with it
     state = {C: {"code": "0x365f5f37365ffd"}, A: {"code": "0xfe"}}
     calls = [
         {"from": A, "to": C, "input": "0x" + reason.hex()},

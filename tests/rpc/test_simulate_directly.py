@@ -1,6 +1,6 @@
-"""Tests that the text reader and the reader of parsed JSON make equal plans.
+"""Tests that reading eth_simulateV1 from text and from parsed JSON makes equal plans.
 
-The standard ignores unknown members. The reader of parsed JSON handles requests with such members.
+The standard ignores unknown members. Requests with unknown members are read from parsed JSON.
 """
 
 import json
@@ -17,7 +17,7 @@ from .simulating import A, B, C, ask, recorded_simulations
 REQUESTS = recorded_simulations()
 PAYLOADS = 120
 D, POOR = ("0x" + byte * 20 for byte in ("d1", "ee"))
-# programs of calls, in hex
+# name -> code of the called contracts, in hex
 PROGRAMS = {
     "count": "5f54600101805f555f5260205ff3",
     "log": "33436020" + "5fa200",
@@ -38,7 +38,7 @@ REASON = "08c379a0" + f"{32:064x}" + f"{2:064x}" + "6e6f".ljust(64, "0")
 
 
 def call_of(dice: random.Random) -> dict[str, Any]:
-    """Returns a call. Most are accepted, some fail, and a few make the request invalid."""
+    """Returns a random call. Most are valid, some fail, and a few make the request invalid."""
     call: dict[str, Any] = {"from": dice.choice((A, B, C, D)), "to": dice.choice((A, C, D, C, D))}
     if dice.random() < 0.15:
         call |= {"input": "0x60015f55" + dice.choice(("00", "60015ff3", "fe"))}
@@ -63,7 +63,7 @@ def call_of(dice: random.Random) -> dict[str, Any]:
 
 
 def account_of(dice: random.Random) -> dict[str, Any]:
-    """Returns an override of an account."""
+    """Returns a random state override of an account."""
     account: dict[str, Any] = {"balance": hex(10**20)}
     if dice.random() < 0.8:
         account["code"] = "0x" + dice.choice(list(PROGRAMS.values()))
@@ -76,7 +76,7 @@ def account_of(dice: random.Random) -> dict[str, Any]:
 
 
 def block_of(dice: random.Random, number: int) -> dict[str, Any]:
-    """Returns an entry of blockStateCalls."""
+    """Returns a random entry of blockStateCalls."""
     block: dict[str, Any] = {"calls": [call_of(dice) for _ in range(dice.randrange(5))]}
     if number == 0 or dice.random() < 0.3:
         block["stateOverrides"] = {who: account_of(dice) for who in (A, B, C, D)}
@@ -99,7 +99,7 @@ def block_of(dice: random.Random, number: int) -> dict[str, Any]:
 
 
 def payload_of(seed: int) -> dict[str, Any]:
-    """Returns a request."""
+    """Returns the random payload of a seed."""
     dice = random.Random(seed)
     blocks = [block_of(dice, number) for number in range(dice.randrange(1, 5))]
     payload: dict[str, Any] = {"blockStateCalls": blocks}
@@ -115,7 +115,10 @@ def goes_directly(payload: Any) -> bool:
 
 
 def check(live: ServerThread, payload: Any, block: Any = "latest") -> Any:
-    """Asserts that both readers give equal answers in both dialects. Returns the last answer."""
+    """Asserts that both ways of reading give equal answers in both dialects.
+
+    Returns the answer of the last dialect.
+    """
     assert not goes_directly(payload | {"nobodyKnowsIt": 1})
     for dialect in ("preconf", "geth"):
         directly = ask(live.url(dialect), payload, block)
@@ -151,7 +154,7 @@ def test_most_recorded_requests_are_of_the_usual_form() -> None:
 
 
 def test_a_base_whose_excess_blob_gas_prices_blobs_gives_the_same_fees(live: ServerThread) -> None:
-    # BLOBBASEFEE in a chain of blocks
+    # returns BLOBBASEFEE, which changes from block to block
     state = {C: {"code": "0x4a5f5260205ff3"}}
     entry = {"calls": [{"from": A, "to": C, "gas": "0xffff"}]}
     first = entry | {"stateOverrides": state}
@@ -165,10 +168,10 @@ ONE = '[{"blockStateCalls":[{"calls":[%s]}]},"latest"]'
 @pytest.mark.parametrize(
     "call",
     [
-        '{"to":"0x01"}',  # too short
+        '{"to":"0x01"}',  # an address that is too short
         '{"to":"0X' + "c0" * 20 + '"}',
         '{"to":"0x' + "c0" * 19 + 'cg"}',
-        '{"value":"0x01"}',  # a leading zero
+        '{"value":"0x01"}',  # a number with a leading zero
         '{"value":"0x"}',
         '{"value":1}',
         '{"value":null}',

@@ -1,4 +1,4 @@
-"""Tests that hostile payloads give the documented error in time, with bounded memory."""
+"""Tests that hostile payloads of eth_simulateV1 fail as documented, in time and bounded memory."""
 
 import json
 import resource
@@ -13,8 +13,9 @@ from fastevm.rpc_client.messages import RpcUnreachable, request_body
 
 from .simulating import RICH, A, B, C, ask, blocks, one_block, post, refusal
 
-SECONDS = 8.0  # most seconds of CPU; the deadline of a request is 5 seconds
-MEGABYTES = 400  # largest growth of the process in all of these requests
+# Limit of CPU seconds. A request has a deadline of 5 s.
+SECONDS = 8.0
+MEGABYTES = 400  # limit for the growth of memory over all these requests
 SELF_CALL = "0x5f5f5f5f5f305af15000"
 
 
@@ -58,7 +59,8 @@ def test_a_body_of_thirty_megabytes_is_refused_unread(url: str) -> None:
     body = b'{"jsonrpc":"2.0","id":1,"method":"eth_simulateV1","params":["' + b"0" * 30_000_000
     with JsonRpcClient(url) as client, pytest.raises(RpcUnreachable) as caught:
         client.send(body + b'"]}')
-    assert caught.value.status in (413, None)  # the connection may end before the status is read
+    # The node may close the connection before the client has read the status.
+    assert caught.value.status in (413, None)
 
 
 def test_infinite_loops_share_one_budget_of_gas(url: str) -> None:
@@ -78,7 +80,7 @@ def test_a_memory_bomb_runs_out_of_gas(url: str, size: str) -> None:
 
 
 def test_large_outputs_of_many_calls_are_bounded(url: str) -> None:
-    # each call returns 50,000 bytes for about 30,000 gas
+    # Each call costs about 30,000 gas and returns 50,000 bytes.
     calls = [{"from": A, "to": C, "gas": "0x8000"}] * 1_500
     state = {C: {"code": "0x61c3505ff3"}}
     answer = ask(url, one_block(*calls, state=state))
@@ -101,7 +103,7 @@ def test_a_call_tree_a_thousand_deep_is_answered(url: str) -> None:
 
 
 def test_call_trees_with_large_inputs_are_bounded(url: str) -> None:
-    # seven calls of IDENTITY with 100,000 bytes of input each, repeated a hundred times
+    # Each of 100 calls passes 100,000 bytes to IDENTITY seven times.
     code = "0x" + "5f5f620186a05f5f5f5af150" * 7 + "00"
     calls = [{"from": A, "to": C, "gas": "0x61a80"}] * 100
     payload = one_block(*calls, state={C: {"code": code}}, returnCallTree=True)

@@ -1,4 +1,4 @@
-"""Tests that long work ends when its client disconnects, and frees its thread."""
+"""Tests that long work stops when its client disconnects, and that its thread is free again."""
 
 import time
 
@@ -28,13 +28,13 @@ def test_calls_that_last_go_to_the_lane_of_simulations(unhurried: ServerThread) 
     workers = unhurried.server.workers
     with sent(unhurried, "eth_call", params):
         wait_until(unhurried, 1)
-        time.sleep(0.2)  # until calls are tried on the loop again
+        time.sleep(0.2)  # after this time the loop again tries calls itself
         with sent(unhurried, "eth_call", params):
             wait_until(unhurried, 2)
             limit = workers.long.client_limit
             assert limit is not None
             while workers.long.running + workers.long.waiting != 2:
-                time.sleep(0.01)  # until both have used the time of short jobs
+                time.sleep(0.01)  # gives both jobs time to become long jobs
             assert workers.long.running == min(limit, 2)
             assert not workers.short.running
     wait_until(unhurried, 0)

@@ -1,8 +1,8 @@
 """Tests that small requests are answered before any of sixteen heavy requests ends.
 
-``python -m fastevm.bench.cadence`` measures how long the answers take. This file tests the order of
-answers and the CPU time that the event loop spends in one iteration. Neither depends on how busy
-the machine is.
+These tests compare the order of answers, and the CPU time that the event loop spends in one
+iteration. Both do not depend on how busy the machine is. ``python -m fastevm.bench.cadence``
+measures how long the answers take.
 """
 
 import asyncio
@@ -25,12 +25,13 @@ from .simulating import ENDLESS, A, B, C, post, sent, wait_for_rest, wait_until
 CONNECTIONS = 16
 SMALL_REQUESTS = 50
 SECONDS = 4.0
-TICK = 0.002  # seconds between two beats of the loop
-TURN_MS = 5.0  # most CPU milliseconds of the loop between two beats, in 99 % of cases
+TICK = 0.002  # seconds between two measurements of the loop
+# Limit of the loop's CPU milliseconds between two measurements, for 99 % of them.
+TURN_MS = 5.0
 
 
 class Heartbeat:
-    """Measures the CPU time that the loop's thread spends between two beats."""
+    """Measures in a timer how much CPU time the event loop's thread uses between two calls."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -39,7 +40,7 @@ class Heartbeat:
         self.spent = 0.0
 
     def beat(self) -> None:
-        """Records the CPU milliseconds since the last beat and waits for the next beat."""
+        """Records the CPU milliseconds since the last call, and schedules the next call."""
         spent = time.thread_time()
         self.turns.append((spent - self.spent) * 1000)
         self.spent = spent
@@ -47,7 +48,7 @@ class Heartbeat:
             self.loop.call_later(TICK, self.beat)
 
     def measure(self, seconds: float) -> list[float]:
-        """Measures for ``seconds``. Returns the CPU times in ascending order."""
+        """Measures for ``seconds``. Returns the CPU milliseconds in ascending order."""
         self.loop.call_soon_threadsafe(self.beat)
         time.sleep(seconds)
         self.running = False
@@ -56,7 +57,7 @@ class Heartbeat:
 
 @contextmanager
 def heavy_load(url: str) -> Iterator[None]:
-    """Runs simulations on sixteen connections."""
+    """Keeps sixteen connections busy with heavy simulations."""
     command = [sys.executable, "-m", "tests.rpc.load", url, str(SECONDS * 4), str(CONNECTIONS)]
     load = subprocess.Popen(command, cwd=ROOT)
     try:
@@ -110,9 +111,10 @@ SHORT_REQUESTS = (
 
 
 def test_short_calls_go_before_everything_that_is_long(unhurried: ServerThread) -> None:
-    """The first two long requests end only when their clients disconnect. The others wait."""
+    """Two long requests run until their clients disconnect. The others wait meanwhile."""
     long = LONG_REQUESTS[:2] * 4 + LONG_REQUESTS[2:]
-    for method, params in SHORT_REQUESTS:  # indexes the logs of the newest block
+    # the first request for logs builds the index of the newest block
+    for method, params in SHORT_REQUESTS:
         post(unhurried.url("geth"), request_body(method, params))
     with ExitStack() as heavy:
         for method, params in long:

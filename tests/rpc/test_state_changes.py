@@ -1,4 +1,4 @@
-"""Tests that the sum of ``stateChanges`` messages equals the state of the node."""
+"""Tests that all ``stateChanges`` messages together give the state of the node."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ async def harness() -> AsyncIterator[Harness]:
 
 
 class Mirror:
-    """Keeps the accounts as the messages describe them."""
+    """A copy of all accounts, updated only by the messages."""
 
     def __init__(self, client: SocketClient) -> None:
         self.client = client
@@ -49,7 +49,7 @@ class Mirror:
         return change
 
     async def agrees(self, caller: SocketClient, address: str, tag: str) -> bool:
-        """Returns whether the node has the values of the mirror."""
+        """Returns whether the account has the same values on the node and in the copy."""
         account = self.accounts[address]
         if await caller.result("eth_getBalance", address, tag) != account["balance"]:
             return False

@@ -1,4 +1,4 @@
-"""Tests that killed nodes lose nothing that they promised, and that followers continue."""
+"""Tests that a killed node loses nothing that it promised, and that its follower continues."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +38,7 @@ class Pair:
         self.follower.start()
 
     def send(self, **fields: Any) -> str:
-        """Submits the next transaction of the first account to the builder. Returns its hash."""
+        """Sends the next transaction of the first account to the builder. Returns its hash."""
         members = {
             "chain_id": CHAIN_ID,
             "gas_limit": 100_000,
@@ -70,7 +70,7 @@ def head(node: NodeProcess) -> int:
 
 
 def chain(node: NodeProcess, last: int) -> list[Any]:
-    """Returns blocks up to a number, with their receipts and logs."""
+    """Returns the blocks up to ``last`` with receipts and logs."""
     found = []
     for number in range(last + 1):
         block = node.ask("eth_getBlockByNumber", hex(number), True)
@@ -88,7 +88,7 @@ def receipt(node: NodeProcess, tx_hash: str, *, sealed: bool = True) -> Any:
 
 
 def follows(pair: Pair, at_least: int = 0) -> None:
-    """Waits until the follower has the builder's head (or its parent) and serves slices."""
+    """Waits until the follower has the builder's head, or its parent, and serves slices."""
 
     def at_the_head() -> bool:
         last = head(pair.builder)
@@ -155,7 +155,7 @@ def test_killed_again_and_again_under_load_nothing_that_was_answered_is_lost(pai
 
 @pytest.fixture
 def upstream() -> Iterator[NodeProcess]:
-    """Provides a node without a data directory. It begins a new chain at every start."""
+    """Provides a node without a data directory, which begins a new chain whenever it starts."""
     node = fastevm_node(*TIMES)
     try:
         node.start()
@@ -165,7 +165,7 @@ def upstream() -> Iterator[NodeProcess]:
 
 
 def begin_anew(upstream: NodeProcess) -> str:
-    """Restarts the node with another genesis. Returns its hash."""
+    """Restarts the node with a different genesis. Returns the hash of the new genesis."""
     upstream.kill()
     upstream.command += ["--genesis-time", "1700000000"]
     upstream.start()

@@ -1,4 +1,4 @@
-"""Tests dealt token balances and replaced blocks over HTTP, with anvil's names."""
+"""Tests methods of anvil that set token balances and replace blocks, over HTTP."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from fastevm.node import Mining, dev_node
 from .test_dev_node import RECEIVER, Client
 
 TOKEN, ALICE, BOB = ("0x" + byte * 20 for byte in ("70", "a1", "b0"))
-# returns the slot keccak256(first argument, second argument)
+# returns the value of the slot keccak256(first argument, second argument)
 READS_TWO = "0x6004355f5260243560205260405f20545f5260205ff3"
 
 
@@ -78,7 +78,8 @@ def test_storage_is_given_in_ranges_as_it_was_inside_a_block(client: Client) -> 
         return client.result("debug_storageRangeAt", block, index, TOKEN, start, count)
 
     owner = client.result("eth_accounts")[0]
-    client.result("anvil_setCode", TOKEN, "0x6020355f3555")  # SSTORE(first word, second)
+    # stores the second calldata word in the slot of the first
+    client.result("anvil_setCode", TOKEN, "0x6020355f3555")
     client.result("evm_setAutomine", False)
     words = [f"{slot:064x}{slot + 5:064x}" for slot in range(3)]
     hashes = [
@@ -125,7 +126,8 @@ def test_delegations_in_a_replaced_block(client: Client, impersonates: bool) -> 
     sender = ALICE if impersonates else client.result("eth_accounts")[0]
     client.result("anvil_autoImpersonateAccount", impersonates)
     client.result("anvil_setBalance", sender, hex(10**18))
-    client.result("anvil_mine", 4)  # the base fee falls here, and is higher on the new branch
+    # The base fee falls in these blocks, and is higher on the branch that replaces them.
+    client.result("anvil_mine", 4)
     authorization = {"chainId": "0x0", "address": BOB, "nonce": "0x0", "yParity": "0x0"}
     fields = {"from": sender, "to": BOB, "gas": "0x30d40"}
     fields["authorizationList"] = [authorization | {"r": "0x1", "s": "0x1"}]

@@ -1,4 +1,4 @@
-"""Tests traces and access lists over JSON-RPC: recorded values, and every error."""
+"""Tests traces and access lists over JSON-RPC: recorded results, and every error."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ CALL = {"from": SENDER, "to": EMITTER, "input": "0x010203040506"}
 
 
 def ask(live: ServerThread, method: str, *params: Any) -> dict[str, Any]:
-    """Returns the whole answer of the listener in geth's dialect."""
+    """Returns the whole answer in geth's dialect."""
     with live.client("geth") as client:
         answer: dict[str, Any] = json.loads(client.send(request_body(method, params)))
     return answer

@@ -1,4 +1,4 @@
-"""Tests that subscriptions, filters and ranges agree with the canonical chain."""
+"""Tests that subscriptions, filters and log ranges agree with the canonical chain."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ LOGGER_INIT = f"0x6a{LOGGER_CODE}5f52600b6015f3"
 
 
 class Harness:
-    """A live node with a WebSocket client and the next nonce of its first account."""
+    """A live node with WebSocket clients, and the next nonce of its first account."""
 
     def __init__(self, node: Node, server: Server, http: aiohttp.ClientSession) -> None:
         self.node = node
@@ -47,7 +47,7 @@ class Harness:
         return SocketClient(await self.http.ws_connect(url, max_msg_size=2**25))
 
     def sign(self, **fields: Any) -> str:
-        """Returns the next signed transaction of the first account."""
+        """Signs the next transaction of the first account. Returns it as raw bytes in hex."""
         transaction = {
             "chainId": CHAIN_ID,
             "nonce": self.nonce,
@@ -63,7 +63,7 @@ class Harness:
         return "0x" + signed.raw_transaction.hex().removeprefix("0x")
 
     def log(self) -> str:
-        """Returns a signed call of the logger."""
+        """Returns a signed transaction that calls the logger."""
         return self.sign(to=to_checksum_address(self.logger))
 
     async def deploy(self, client: SocketClient) -> None:
@@ -98,7 +98,7 @@ async def harness() -> AsyncIterator[Harness]:
 
 @pytest.fixture
 async def unhurried() -> AsyncIterator[Harness]:
-    """Provides a node with slices and a block that does not end during a test."""
+    """Provides a node with slices, whose block does not end during a test."""
     harness = await stand_on(dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=SLICE_MS))
     yield harness
     await harness.http.close()
@@ -222,7 +222,8 @@ async def test_every_getter_serves_the_pre_confirmed_state(harness: Harness) -> 
     assert await client.result("eth_getTransactionCount", SENDER, "pending") == "0x2"
     entry = await client.result("eth_getTransactionByHash", logged["transactionHash"])
     receipt = await client.result("eth_getTransactionReceipt", logged["transactionHash"])
-    if entry["blockHash"] is None and receipt["blockHash"] == ZERO:  # not sealed in the meantime
+    # unless the block was sealed between the requests
+    if entry["blockHash"] is None and receipt["blockHash"] == ZERO:
         receipts = await client.result("eth_getBlockReceipts", "pending")
         count = await client.result("eth_getBlockTransactionCountByNumber", "pending")
         if len(receipts) == int(count, 16) >= 2:
@@ -234,7 +235,7 @@ async def test_every_getter_serves_the_pre_confirmed_state(harness: Harness) -> 
 
 
 def anywhere(receipt: Any) -> Any:
-    """Returns a receipt without members that sealing changes: block hash, ``preconfirmed``."""
+    """Returns a receipt without the members that change when its block is sealed."""
     logs = [{**entry, "blockHash": None} for entry in receipt["logs"]]
     return {**receipt, "blockHash": None, "logs": logs, "preconfirmed": None}
 
@@ -339,7 +340,7 @@ async def test_a_call_sees_what_only_pre_confirmed_funds_allow(harness: Harness)
 
 
 def rival(node: Node, parent: Block, transactions: list[Any], mark: int) -> Block:
-    """Returns a block on ``parent`` that the node did not build."""
+    """Builds a block on ``parent`` outside the node, for a competing branch."""
     attributes = BlockAttributes(
         timestamp=parent.header.timestamp + 1, coinbase=bytes([mark]) * 20, prev_randao=bytes(32),
         parent_beacon_block_root=bytes(32),
@@ -460,7 +461,8 @@ async def test_who_watches_a_follower_sees_what_the_leader_makes(unhurried: Harn
     async with asyncio.timeout(MAX_WAIT):
         while not node.metrics_registry.get("feed_connected"):
             await asyncio.sleep(0.02)
-        # the follower connected during the first block, so it sees the next one from its start
+        # The follower may have connected in the middle of a block. It can execute the next one from
+        # its start.
         await asyncio.to_thread(leader.node.mine)
         while node.pending() is None:
             await asyncio.sleep(0.02)

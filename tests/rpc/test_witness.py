@@ -1,4 +1,4 @@
-"""Tests that the library and the command verify a node's witnesses, block by block."""
+"""Tests that library and command line verify the witnesses that a node returns for its blocks."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from fastevm.rpc_client.messages import RpcRefusal
 from .conftest import RECORDED
 
 GENESIS = RECORDED / "genesis.json"
-BLOCKS = 54  # blocks of the recorded chain
+BLOCKS = 54  # number of blocks in the recorded chain
 
 
 def test_every_block_of_a_chain_of_all_forks_is_served_and_verified(live: ServerThread) -> None:

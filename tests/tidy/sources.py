@@ -1,4 +1,4 @@
-"""Lists and parses the project's files for the tests of this folder."""
+"""Lists and parses the project's files, for the other tests in this folder."""
 
 import ast
 import re
@@ -25,7 +25,10 @@ def shown(path: Path) -> str:
 
 
 def cython_functions(path: Path) -> Iterator[tuple[str, int]]:
-    """Returns name and length in lines of each function of a .pyx or .pxd, also if nested."""
+    """Yields the name and the length in lines of each function in a .pyx or .pxd file.
+
+    Includes nested functions.
+    """
     lines = path.read_text().splitlines()
     start = re.compile(r"^(\s*)(?:async )?(?:cdef(?! class)|cpdef|def)\b.*?(\w+)\(")
     at = 0
@@ -56,7 +59,7 @@ def cython_functions(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def python_functions(path: Path) -> Iterator[tuple[str, int]]:
-    """Returns name and length in lines of each function of a .py file."""
+    """Yields the name and the length in lines of each function in a .py file."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1

@@ -8,12 +8,14 @@ from .sources import ROOT, files
 
 MOST_LINES_OF_ARCHITECTURE = 120
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "fastevm/ARCHITECTURE.md")
-# A path in backticks: with a folder, or with the suffix of a source file.
+# A path in backticks: it has a folder, or the suffix of a source file.
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:pyx|pxd|pyi|py|h|md|json))`")
-PLACEHOLDER = re.compile(r"NAME|N\b|KIND")  # stands for the name of a new file
-# generated or not in the repository
+# Such a path contains a placeholder for the name of a new file.
+PLACEHOLDER = re.compile(r"NAME|N\b|KIND")
+# Paths of files that are generated, or that the repository does not contain.
 MADE = ("build/", "shared", "fixtures/", "rpc-compat/", "genesis.json")
-TOPS = ("", "fastevm/", "fastevm/core/primitives/")  # folders to which a path may be relative
+# folders that a path in a document may be relative to
+TOPS = ("", "fastevm/", "fastevm/core/primitives/")
 NAMES = {path.name for path in files(".py", ".pyx", ".pxd", ".h")}
 RECIPES = (
     "an opcode", "an EIP", "a fork", "a precompile", "an RPC method",

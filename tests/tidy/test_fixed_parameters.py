@@ -1,7 +1,7 @@
-"""Tests that test parameters are equal in every process.
+"""Tests that test parameters are the same in every process.
 
-Otherwise the workers of a parallel run disagree and abort. Decorators and module-level values of
-test files must not depend on the clock or on random numbers.
+Otherwise the workers of a parallel run collect different tests, and pytest aborts. So decorators
+and module-level values in test files must not depend on the clock or on random numbers.
 """
 
 import ast
@@ -14,11 +14,12 @@ CHANGING = {
     "os.urandom", "os.getpid", "uuid.uuid4", "random.random", "random.randrange", "random.choice",
     "random.randbytes", "random.Random", "secrets.token_bytes", "secrets.token_hex",
 }  # fmt: skip
-BUT_WITH = {"gzip.compress": "mtime", "gzip.GzipFile": "mtime"}  # fixed with this argument
+# Functions whose result does not depend on the clock if they get this argument.
+BUT_WITH = {"gzip.compress": "mtime", "gzip.GzipFile": "mtime"}
 
 
 def outside_of_bodies(node: ast.AST) -> Iterator[ast.Call]:
-    """Yields the calls that run when a module is imported."""
+    """Yields the calls that run when the module is imported, and not in a function's body."""
     for child in ast.iter_child_nodes(node):
         is_program = isinstance(child, ast.If) and "__name__" in ast.unparse(child.test)
         if is_program or isinstance(child, ast.Lambda):

@@ -1,4 +1,4 @@
-"""Tests that foreign JSON is decoded by `rpc_client.large_json.decode`, which limits the depth."""
+"""Tests that all JSON from outside is decoded with `large_json.decode`, which limits its depth."""
 
 import re
 

@@ -1,7 +1,7 @@
-"""Tests that a forked child resets every module-level thread, pool and lock.
+"""Tests that every thread, pool and lock at module level is reset in a forked child process.
 
-A forked child has only one thread. A lock held by another thread stays locked, and other threads do
-not exist.
+The child has only the thread that called fork. A lock that another thread held stays locked, and
+that thread does not exist.
 """
 
 import re
@@ -21,7 +21,8 @@ STATIC_C = re.compile(
 )
 RESET = re.compile(r"register_at_fork\(|pthread_atfork\(")
 
-# The state that each module resets. A new entry needs a test in tests/faults/test_after_fork.py.
+# Module -> the state that it resets in a forked child. A new entry needs a test in
+# tests/faults/test_after_fork.py.
 RESETTING = {
     "fastevm/core/interpreter/interrupts.pyx": "the identity of the main thread",
     "fastevm/core/primitives/slab.pyx": "the locks of the allocator",
@@ -39,7 +40,7 @@ def sources() -> list[Path]:
 
 
 def threaded_classes() -> set[str]:
-    """Returns the classes with a thread, pool or lock in their objects."""
+    """Returns the names of classes whose objects contain a thread, pool or lock."""
     found = set()
     for path in sources():
         owner = None
@@ -54,7 +55,7 @@ def threaded_classes() -> set[str]:
 
 
 def made_at_import(path: Path, threaded: set[str]) -> bool:
-    """Returns whether the import creates a thread, pool or lock, or an object that contains one."""
+    """Returns whether importing the module creates a thread, pool or lock, or such an object."""
     made = re.compile(rf"\b(?:{'|'.join(sorted(threaded))})\(")
     for line in path.read_text().splitlines():
         assigned = ASSIGNED.match(line)

@@ -1,7 +1,7 @@
-"""Tests that no module imports itself through others, not even only for the type checker.
+"""Tests that no module imports itself through other modules, not even for the type checker.
 
-Python's imports and cimports between Cython's headers are two graphs. Names that a ``.pyx``
-cimports are declared in headers, so headers suffice to find cycles.
+Imports of Python modules and cimports between Cython headers are two graphs. Headers are enough to
+find cycles of cimports, because they declare all names that a ``.pyx`` file can cimport.
 """
 
 import re
@@ -15,7 +15,7 @@ TOPS = {"fastevm": "fastevm", "rpc": "fastevm.rpc", "bench": "fastevm.bench"}
 FROM = re.compile(r"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+(c?import)[ \t]+(\([^)]*\)|[^\n]*)", re.M)
 WHOLE = re.compile(r"^[ \t]*(c?import)[ \t]+(fastevm[\w.]*)", re.M)
 
-# graph -> suffixes of its modules, and the statement that is an edge
+# Graph -> suffixes of the files in it, and the statement that is an edge.
 GRAPHS = {"python": ((".py", ".pyx"), "import"), "headers": ((".pxd",), "cimport")}
 
 
@@ -26,9 +26,9 @@ def module_of(path: Path) -> str:
 
 
 def absolute(base: str, package: str) -> str:
-    """Returns the absolute name of ``base`` in a from-import in ``package``.
+    """Returns the absolute name that a from-import in ``package`` uses for ``base``.
 
-    Resolves leading dots.
+    Leading dots in ``base`` are resolved.
     """
     name = base.lstrip(".")
     if name == base:
@@ -39,7 +39,7 @@ def absolute(base: str, package: str) -> str:
 
 
 def imports_of(path: Path, statement: str, modules: dict[str, Path]) -> set[str]:
-    """Returns the modules that a statement imports, also inside functions."""
+    """Returns the modules that a file imports with this statement, including inside functions."""
     text, module = path.read_text(), module_of(path)
     package = module if path.stem == "__init__" else module.rpartition(".")[0]
     found = {name for word, name in WHOLE.findall(text) if word == statement}
@@ -54,7 +54,7 @@ def imports_of(path: Path, statement: str, modules: dict[str, Path]) -> set[str]
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Returns groups of modules that reach each other, each sorted."""
+    """Returns the groups of modules that import each other, directly or not, each sorted."""
     left = set(graph)
     while True:
         pointed = {name for module in left for name in graph[module]}

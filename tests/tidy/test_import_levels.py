@@ -8,7 +8,7 @@ from .sources import ROOT, files, shown
 IMPORT = re.compile(r"^\s*(?:from\s+(fastevm[\w.]*)\s+c?import|c?import\s+(fastevm[\w.]*))", re.M)
 ROW = re.compile(r"\| (\d+) \| `([\w.]+)` \|")
 EVERYWHERE = re.compile(r"fastevm\.errors$")
-# Modules that `rpc` imports without going through their package.
+# Public modules that `rpc` may import directly, without their package.
 PUBLIC = (
     "fastevm.__main__",
     "fastevm.core.primitives.arguments",
@@ -35,7 +35,7 @@ LEVELS = levels()
 
 
 def package_of(module: str) -> str:
-    """Returns the table row of a module of fastevm, or "" for `fastevm` itself."""
+    """Returns the row of the table to which a module belongs, or "" for `fastevm` itself."""
     parts = module.split(".")[1:]
     nested = ".".join(parts[:2])
     return nested if nested in LEVELS else (parts[0] if parts else "")
@@ -77,7 +77,7 @@ def test_a_package_imports_from_the_levels_below_only() -> None:
 
 
 def test_payments_import_the_client_only() -> None:
-    """The payment engine is a separate product and uses a node only over JSON-RPC."""
+    """The payment engine is meant to use any node, so it uses JSON-RPC only."""
     allowed = (
         "fastevm.payments",
         "fastevm.rpc_client",
@@ -90,7 +90,7 @@ def test_payments_import_the_client_only() -> None:
 
 
 def test_the_node_uses_public_names_only() -> None:
-    """Names that a package exports, and names of listed public modules, are allowed."""
+    """The node may use what packages export, and the public modules in `PUBLIC`."""
     for path in files(".py", under=("rpc",)):
         for name in imports_of(path):
             is_package = (ROOT / name.replace(".", "/") / "__init__.py").exists()
@@ -100,6 +100,6 @@ def test_the_node_uses_public_names_only() -> None:
 def test_no_import_hides_inside_a_function() -> None:
     inside = re.compile(r"^[ \t]+(?:from\s+fastevm[\w.]*\s+c?import|c?import\s+fastevm)", re.M)
     for path in files(".py", ".pyx", ".pxd", under=("fastevm", "rpc")):
-        if shown(path) == "fastevm/__init__.py":  # its imports of types are for type checkers only
+        if shown(path) == "fastevm/__init__.py":  # it imports types for type checkers only
             continue
         assert not inside.search(path.read_text()), shown(path)

@@ -1,8 +1,8 @@
-"""Tests that every C struct on the stack is initialised at its declaration.
+"""Tests that every C struct on the stack is initialised where it is declared.
 
-If a struct is filled member by member and then read whole, the caller may control what is read from
-the stack. Structs with a single array member, and structs of such structs, are exempt, because
-functions write them whole.
+If a struct is filled member by member and then copied as a whole, it may reveal earlier contents of
+the stack. Structs with a single array as member, and structs of such structs, are exempt, because
+functions write them as a whole.
 """
 
 import re
@@ -18,7 +18,7 @@ LOCAL = re.compile(r"^(\s+)cdef (\w+) (\w+(?:\[\w+\])?(?:, \w+(?:\[\w+\])?)*)\s*
 MEMBERS_FOLLOW = re.compile(
     r"\s*(?:cdef|ctypedef)?\s*(?:public )?(?:packed )?(?:class|struct|union|extern|enum)\b"
 )
-# Structs of other libraries, which prescribe an initialiser.
+# Structs of other libraries, which initialise them with a function of their own.
 FOREIGN = {"Integer", "pthread_attr_t", "sigset_t"}
 
 
@@ -27,7 +27,7 @@ def indent(line: str) -> int:
 
 
 def block_after(lines: list[str], at: int, least: int) -> Iterator[str]:
-    """Yields the lines below ``at`` that are indented by at least ``least`` columns."""
+    """Yields the lines after ``at``, as long as they are indented by at least ``least`` columns."""
     for line in lines[at + 1 :]:
         if line.strip() and indent(line) < least:
             return
@@ -50,7 +50,7 @@ STRUCTS = members_by_struct()
 
 
 def written_whole(name: str, above: tuple[str, ...] = ()) -> bool:
-    """Returns whether a struct is a single array, or has only members that are single arrays."""
+    """Returns whether a struct consists of a single array, or only of structs that do."""
     if name in above or name not in STRUCTS:
         return False
     for members in STRUCTS[name]:
@@ -76,7 +76,7 @@ def owner_of(lines: list[str], at: int) -> str:
 
 
 def uninitialised(lines: list[str]) -> Iterator[str]:
-    """Yields declarations of structs that neither an initialiser nor the first use sets."""
+    """Yields the declarations of structs that no initialiser sets before their first use."""
     for at, line in enumerate(lines):
         found = LOCAL.match(line)
         if not found or found[2] not in CHECKED or MEMBERS_FOLLOW.match(owner_of(lines, at)):

@@ -1,7 +1,7 @@
 """Tests that the `repr` of no record in the payments package shows a secret.
 
-A `repr` may end up in a log. Bytes are secret, and so are members with these names, unless listed
-as public.
+A `repr` may end up in a log. Bytes count as secret, and so do members with the names listed here,
+unless a member is listed as public.
 """
 
 import dataclasses
@@ -23,8 +23,8 @@ NAMES: Final = {
 }  # fmt: skip
 PUBLIC: Final = {
     "authorization.Terms.nonce", "authorization.Cancellation.nonce", "escrow.PaymentInfo.salt",
-    "erc6492.Wrapped.call",  # calldata that deploys a wallet
-    "outbox.Notice.data",  # sent to every webhook
+    "erc6492.Wrapped.call",  # calldata that deploys a wallet, which is public
+    "outbox.Notice.data",  # what webhooks receive
     "x402.messages.Payment.nonce", "x402.messages.Payment.payer",
 }  # fmt: skip
 ROOT: Final = "fastevm.payments"
@@ -33,7 +33,8 @@ ROOT: Final = "fastevm.payments"
 def modules() -> Iterator[Any]:
     package = importlib.import_module(ROOT)
     for found in pkgutil.walk_packages(package.__path__, f"{ROOT}."):
-        if found.name != f"{ROOT}.postgres":  # needs an optional dependency, and has no records
+        # skipped, because it needs an optional dependency and has no records
+        if found.name != f"{ROOT}.postgres":
             yield importlib.import_module(found.name)
 
 

@@ -1,4 +1,4 @@
-"""Tests that ``help`` shows the parameters of every public function, not only the stub."""
+"""Tests that ``help`` shows the parameters of every public function, as the stubs do."""
 
 import ast
 import inspect
@@ -11,11 +11,11 @@ import pytest
 import fastevm
 from tests.tidy.sources import ROOT
 
-# Functions return objects of these classes; their constructors take no arguments.
+# Classes without a public constructor. Functions return their objects.
 NOT_CONSTRUCTED = ("ExecutionResult", "Layer", "Transaction")
-# Names of arguments that are not fixed: a contract's methods, fields of another library.
+# Function -> its parameter for any keyword arguments, such as the methods of a contract.
 OPEN = {
-    "EVM.fork": "options",  # of `RemoteSource.open`, and of its sources
+    "EVM.fork": "options",  # the options of `RemoteSource.open` and of the sources
     "Layer.remote": "options",
     "Transaction.build": "fields",  # the docstring lists the fields of each type
 }

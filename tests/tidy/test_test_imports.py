@@ -1,4 +1,4 @@
-"""Tests that names which tests import from each other exist. Type checkers skip most tests."""
+"""Tests that names which tests import from other tests exist, because mypy skips most tests."""
 
 import ast
 from pathlib import Path
@@ -24,7 +24,7 @@ def defined(path: Path) -> set[str]:
 
 
 def module(path: Path, node: ast.ImportFrom) -> Path:
-    """Returns the file or folder of an imported name."""
+    """Returns the file or folder that a from-import names."""
     if node.level:
         base = path.parents[node.level - 1]
         return base.joinpath(*(node.module or "").split(".")) if node.module else base
@@ -32,7 +32,7 @@ def module(path: Path, node: ast.ImportFrom) -> Path:
 
 
 def missing(path: Path) -> list[str]:
-    """Returns the names that a test imports from other tests and that do not exist in them."""
+    """Returns the names that a test imports from other tests, and that do not exist there."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.ImportFrom):

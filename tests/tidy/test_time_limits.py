@@ -1,7 +1,7 @@
-"""Tests that tests wait for `MAX_WAIT` and choose no other time limits.
+"""Tests that tests wait for `MAX_WAIT`, and have no other time limits.
 
-A busy machine may be slow for many seconds. A limit below one second is allowed, because the test
-may want to reach it. A longer limit is a guess about the machine's speed.
+A busy machine may stand still for many seconds. Limits below one second are allowed, because a test
+may want to reach them. A longer limit would be a guess about the speed of the machine.
 """
 
 import ast
@@ -13,24 +13,25 @@ from tests.max_wait import MAX_WAIT
 
 from .sources import ROOT, files, shown
 
-# Calls whose last positional argument is a time limit, and calls with a ``timeout`` argument.
+# Functions whose last positional argument is a time limit, and functions with a ``timeout``
+# argument.
 POSITIONAL = {"timeout", "wait_for", "wait", "join"}
 NAMED = {
     "AsyncJsonRpcClient", "JsonRpcClient", "check_output", "communicate", "create_connection",
     "receive", "receive_json", "result", "run", "urlopen", "wait_for_transaction_receipt",
 }  # fmt: skip
 LIMITS = {"deadline", "end", "ends", "limit", "until"}
-# Programs that people run, or that run without this package.
+# Exempt are programs that people run, or that run without this package.
 OTHERS = (
     "tests/ecosystem/", "tests/fuzz/", "tests/packaging/", "tests/faults/all_attacks.py",
     "tests/faults/hostile_clients.py", "tests/payments/x402/honest/",
 )  # fmt: skip
 WANTED = {
-    # A slow sender is cut after two seconds; sending everything would take four.
+    # The node disconnects a slow sender after 2 s. Sending everything would take 4 s.
     ("tests/unit/rpc/transport/test_slow_clients.py", "timeout", 2.5),
     # The payment never arrives.
     ("tests/payments/test_secrets.py", "wait", 2),
-    # A handler that runs longer than its hold.
+    # The handler runs longer than the payment is reserved.
     ("tests/payments/x402/test_redelivery.py", "end", 3),
 }
 

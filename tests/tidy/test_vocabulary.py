@@ -12,8 +12,8 @@ from .sources import ROOT
 TEXT = (".py", ".pyx", ".pxd", ".pyi", ".h", ".md", ".js", ".html")
 OWN = "tests/tidy/test_vocabulary.py"
 
-# Word as a regular expression -> what to write instead. Each was ambiguous, or means nothing to
-# readers who know Ethereum.
+# Replaced word, as a regular expression -> what to write instead. Each word was ambiguous, or says
+# nothing to readers who know Ethereum.
 REPLACED = {
     r"\bdoors?\b": "test support, listener, public class",
     r"\bforesee\w*|\bforeseen\b": "predecode",
@@ -23,7 +23,7 @@ REPLACED = {
     r"\bfates?\b": "outcome, route",
     r"\bheirs?\b": "beneficiary",
 }
-# Good English words that are poor file names.
+# File names that say too little -> better names.
 NO_FILE_NAMES = {
     "behind": "lazy_app",
     "chunk": "results",
@@ -37,7 +37,7 @@ NO_FILE_NAMES = {
 
 
 def tracked() -> list[Path]:
-    """Returns the files of the repository. Works without git too."""
+    """Returns the files that git tracks, or all files if there is no git repository."""
     done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     names = done.stdout.splitlines() if done.returncode == 0 else []
     return [ROOT / name for name in names if name != OWN and (ROOT / name).is_file()]

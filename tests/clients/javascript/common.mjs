@@ -1,18 +1,18 @@
-// What both clients' programs share: where the node is, who pays, and how results are told.
+// Shared by the programs of all clients: URL and key from the arguments, a contract, and the output of results.
 
 export const [url, privateKey] = process.argv.slice(2);
 export const socketUrl = url.replace("http", "ws");
 export const NOBODY = "0x00000000000000000000000000000000000000b0";
 const LIMIT = 300_000; // milliseconds for one program
 
-// SSTORE(0, SLOAD(0) + 1), LOG1 of the new value with topic 7, RETURN of it
+// Increments slot 0, logs the new value with topic 7, and returns it.
 export const COUNTER = "5f54600101805f555f52600760205fa160205ff3";
 const size = (COUNTER.length / 2).toString(16).padStart(2, "0");
 export const INITCODE = `0x60${size}600a5f3960${size}5ff3${COUNTER}`;
 
 const programs = [];
 
-// A program returns a value; it is told as one line of JSON.
+// Registers a program. `main` prints its value, or its error, as a line of JSON.
 export function program(name, run) {
   programs.push([name, run]);
 }

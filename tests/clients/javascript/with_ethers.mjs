@@ -1,8 +1,8 @@
-// What programs do with ethers: pay, deploy, call, watch, be refused.
+// Tests what programs do with ethers: pay, deploy, call, watch, get errors.
 import { ethers } from "ethers";
 import { COUNTER, INITCODE, NOBODY, main, privateKey, program, socketUrl, url, within } from "./common.mjs";
 
-// Its cache of 250 ms is nearly a block here, and would answer with a nonce that is used.
+// Disables the cache of ethers: it lasts 250 ms, nearly a block here, so a cached nonce may already be used.
 const options = { polling: true, pollingInterval: 50, cacheTimeout: -1 };
 const provider = new ethers.JsonRpcProvider(url, undefined, options);
 const wallet = new ethers.Wallet(privateKey, provider);
@@ -11,7 +11,7 @@ const pay = async (value = 1n) => wallet.sendTransaction({ to: NOBODY, value });
 program("chain id", async () => (await provider.getNetwork()).chainId);
 program("fees", async () => Object.values((await provider.getFeeData()).toJSON()).length);
 program("pay and wait", async () => (await (await pay()).wait()).status);
-// Nonces are counted here: `pending` counts what is pre-confirmed, not what waits in the pool.
+// NonceManager counts nonces itself: `pending` includes pre-confirmed transactions, but not the pool.
 program("pay three times at once", async () => {
   const counting = new ethers.NonceManager(wallet);
   const again = () => counting.sendTransaction({ to: NOBODY, value: 1n });

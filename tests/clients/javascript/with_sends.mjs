@@ -1,4 +1,4 @@
-// Twenty payments one after another and twenty at once, with viem and with ethers, as they come.
+// Sends twenty payments one after another, then twenty concurrently, with viem and with ethers.
 import { ethers } from "ethers";
 import { createPublicClient, createWalletClient, defineChain, http } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
@@ -36,7 +36,7 @@ program("viem, at once", async () => {
   return mined(await Promise.all(times(pay)));
 });
 
-// Its cache of 250 ms answers with a nonce that is used by then.
+// Disables the cache of ethers: after 250 ms, a cached nonce may already be used.
 const provider = new ethers.JsonRpcProvider(url, undefined, {
   polling: true,
   pollingInterval: 250,

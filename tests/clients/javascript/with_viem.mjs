@@ -1,4 +1,4 @@
-// What programs do with viem: pay, simulate, prove, delegate, watch.
+// Tests what programs do with viem: pay, simulate, prove, delegate, watch.
 import { createPublicClient, createWalletClient, defineChain, http, webSocket } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { INITCODE, NOBODY, main, privateKey, program, socketUrl, url, within } from "./common.mjs";

@@ -1,4 +1,4 @@
-// What programs do with viem on a fork: the counter was deployed and counted twice before it.
+// Tests what programs do with viem on a fork. Before the fork block, a counter was deployed and called twice.
 import { createPublicClient, createWalletClient, defineChain, http } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { NOBODY, main, privateKey, program, url } from "./common.mjs";

@@ -1,4 +1,4 @@
-// What programs do with viem's actions for the OP stack: fees, deposits, withdrawals.
+// Tests viem's actions for the OP stack: fees, deposits, withdrawals.
 import { createPublicClient, createWalletClient, defineChain, http } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import {
@@ -35,7 +35,7 @@ const counter = [
 ];
 const call = { abi: counter, address: NOBODY, functionName: "count", account };
 
-// What the portal on L1 would log becomes a deposit of the simulated L1.
+// Makes the deposit that the portal on L1 would log, with the simulated L1.
 const deposit = ({ to, mint, value, gas, data, isCreation }) =>
   node.request({
     method: "fastevm_deposit",
@@ -96,7 +96,7 @@ program("call the portal of L1", async () => {
   const { input, value } = await node.getTransaction({ hash });
   return [input.slice(0, 10), value];
 });
-// The withdrawal is tried out on L1 for the zero address, which has a wei here.
+// viem simulates the withdrawal on L1 as the zero address, which has 1 wei here.
 program("withdraw", async () => {
   const { request } = await below.buildInitiateWithdrawal({ to: NOBODY, value: 1n, account });
   const hash = await wallet.initiateWithdrawal({ account, request });

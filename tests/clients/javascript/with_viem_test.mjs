@@ -80,7 +80,7 @@ program("stopImpersonatingAccount", async () => {
   await assert.rejects(client.sendTransaction({ ...pay, account: STRANGER }), /No Signer available/);
 });
 program("fees of both kinds", async () => {
-  // What eth_fillTransaction answers goes back into eth_estimateGas.
+  // Clients pass the result of eth_fillTransaction, which has both kinds of fees, to eth_estimateGas.
   const gasPrice = await client.getGasPrice();
   const both = { from: owner, to: NOBODY, gasPrice: toHex(2n * gasPrice), maxFeePerGas: toHex(3n * gasPrice) };
   const method = "eth_estimateGas";
@@ -137,7 +137,7 @@ program("setNextBlockBaseFeePerGas", async () => {
   assert.equal((await latest()).baseFeePerGas, 7_000_000_000n);
 });
 program("setMinGasPrice", async () => {
-  // Nodes with a base fee refuse it, in the same words.
+  // Nodes with a base fee reject this method, with the same error text as anvil.
   await assert.rejects(client.setMinGasPrice({ gasPrice: 420n }), /anvil_setMinGasPrice is not supported when EIP-1559 is active/);
 });
 program("setCoinbase", async () => {

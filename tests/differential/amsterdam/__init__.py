@@ -1,1 +1,1 @@
-"""Compares random blocks of Amsterdam on fastevm and on a Python transcription of the rules."""
+"""Compares random Amsterdam blocks on fastevm with a second implementation of the rules."""

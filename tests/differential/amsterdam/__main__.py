@@ -1,10 +1,11 @@
-"""Compares random blocks of Amsterdam with the transcription of its rules.
+"""Compares random Amsterdam blocks on fastevm with a second implementation of the rules.
 
     python -m tests.differential.amsterdam [--programs N] [--seed S] [--rules S|F]
 
-S selects the rules of April 2026, F the frozen rules that networks run. Without ``--rules``, both
-run. Prints each difference with its seed, the smallest case for the first difference of each kind,
-and how often each rule was reached. Exit status 1 if there was a difference.
+``--rules S`` selects the rules of April 2026, ``--rules F`` the frozen rules that networks run.
+Without ``--rules``, both rule sets run. The command prints each difference with its seed, the
+smallest case for the first difference of each kind, and how often each rule was reached. Exit
+status 1 if there was a difference.
 """
 
 import argparse
@@ -24,7 +25,7 @@ MOST_SHOWN = 25
 
 
 def kind_of(found: str | None) -> str:
-    """Returns the text of a difference before its values."""
+    """Returns the part of a difference before its values. It names the difference's kind."""
     return "" if found is None else found.partition(" is ")[0].partition(" of ")[0]
 
 

@@ -1,4 +1,7 @@
-"""Executes a case on fastevm as one block. Also executes each transaction alone, for its output."""
+"""Executes a case on fastevm as one block.
+
+Each transaction also runs alone, because a block's receipts do not contain the output.
+"""
 
 from typing import Any
 
@@ -27,7 +30,7 @@ DEPOSIT_CONTRACT = b"\x0d" * 20
 
 
 def header_of(block: Fields) -> Header:
-    """Returns the header of a case's block, without commitments."""
+    """Returns the header for building a case's block, before its roots and hashes are computed."""
     return Header(
         parent_hash=ancestors_of(block["number"])[0],
         coinbase=unhexed(block["coinbase"]),
@@ -98,7 +101,7 @@ class Run:
         }
 
     def add(self, fields: Fields) -> Outcome:
-        """Executes the next transaction alone on the state before it, and then in the block."""
+        """Executes the next transaction outside the block, for its output, then in the block."""
         self.evm.state = self.builder.snapshot()
         alone = run_alone(self.evm, fields)
         try:
@@ -123,5 +126,5 @@ def parts_of(result: BlockResult) -> tuple[Any, ...]:
 
 
 def run(case: Case) -> Outcome:
-    """Returns the outcome of a case's block, and the state after it."""
+    """Executes a case as a block. Returns the outcome with the state after the block."""
     return Run(case).outcome()

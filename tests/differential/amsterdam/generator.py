@@ -39,7 +39,8 @@ SYSTEM_CALLS: Final = tuple(zip(
     (address for address, _ in SYSTEM_CONTRACTS[2:]), (56, 96, 184, 48), strict=True
 ))  # fmt: skip
 TOTAL_CAP: Final = 1 << 32
-# Upper bounds of the gas of bytes, list entries, authorizations and creations.
+# Upper bounds of the intrinsic gas: per byte of data, access list entry, authorization and
+# creation.
 PER_BYTE, PER_ENTRY, PER_AUTHORIZATION, PER_CREATION = 64, 4_180, 8_000, 15_000
 
 
@@ -54,7 +55,7 @@ class AmsterdamMaker(CaseMaker):
         self.is_april = fork == RULE_SETS["S"]
 
     def make(self) -> Case:
-        """Returns the case. If the rules forbid it, accounts without code have no storage."""
+        """Returns the case. In the final rules, accounts without code and nonce have no storage."""
         case = super().make()
         for address, account in list(case.pre.items()):
             is_bare = account["code"] == "0x" and not account["nonce"]
@@ -71,7 +72,10 @@ class AmsterdamMaker(CaseMaker):
         return case
 
     def system_contract(self, address: bytes, code: bytes) -> Fields:
-        """Returns a system contract, rarely with unusual code. Some have pending requests."""
+        """Returns the account of a system contract.
+
+        Its code is rarely unusual, its request queue sometimes not empty.
+        """
         random = self.random
         if random.random() < 0.004:
             code = random.choice((b"", b"\xfe", b"\x5f\x5f\xfd"))
@@ -106,7 +110,7 @@ class AmsterdamMaker(CaseMaker):
         }
 
     def make_scenes(self) -> None:
-        """Adds the addresses of other forks' cases, and more addresses without an account."""
+        """Lets programs also use addresses without an account and, rarely, system contracts."""
         super().make_scenes()
         addresses = (*self.scene.addresses, *FRESH, *FRESH)
         if self.random.random() < 0.1:
@@ -133,7 +137,7 @@ class AmsterdamMaker(CaseMaker):
         return fields
 
     def set_scene(self, fields: Fields) -> Scenario:
-        """Makes a transaction run a scenario, and funds it."""
+        """Makes the transaction run a random scenario. Adds the accounts that it needs."""
         owner = CONTRACTS[0]
         sender = bytes.fromhex(fields["sender"][2:])
         people = tuple(person for person in PEOPLE if person != sender)
@@ -156,7 +160,7 @@ class AmsterdamMaker(CaseMaker):
         return scenario
 
     def delegated(self, fields: Fields, owner: bytes) -> None:
-        """Makes the transaction run the owner's code at an account that delegates to it."""
+        """Sends the transaction to an account that delegates to ``owner``."""
         person = self.random.choice(PEOPLE)
         if person not in self.pre:
             self.put(person, balance=1)
@@ -164,7 +168,7 @@ class AmsterdamMaker(CaseMaker):
         fields["to"] = hex_bytes(person)
 
     def make_others(self) -> None:
-        """Adds the accounts of other forks' cases, and one at the address of a new contract."""
+        """Adds the inherited accounts, and sometimes one at the address of a future contract."""
         super().make_others()
         sender = PEOPLE[0]
         if self.random.random() < 0.1:
@@ -173,7 +177,10 @@ class AmsterdamMaker(CaseMaker):
             self.put(made_by(sender, nonce), **self.random.choice(kinds))
 
     def exact_gas(self, fields: Fields) -> int:
-        """Returns the gas that the transaction needs before its first frame runs."""
+        """Returns the gas that the transaction needs before its first frame runs.
+
+        Returns an upper bound under the rules of April.
+        """
         values = {**fields, "gas_limit": TOTAL_CAP - 1}
         if self.is_april:
             return self.least_gas(values)
@@ -210,7 +217,7 @@ class AmsterdamMaker(CaseMaker):
         return gas
 
     def more_gas(self) -> int:
-        """Returns gas for execution: often too little, sometimes beyond the cap of a dimension."""
+        """Returns gas for execution: often too little, sometimes above the cap of 2^24."""
         random = self.random
         kind = random.random()
         if kind < 0.35:
@@ -220,10 +227,7 @@ class AmsterdamMaker(CaseMaker):
         return random.choice((10_000_000, 16_700_000, 18_000_000, 25_000_000))
 
     def make_envelope(self, fields: Fields, kind: int) -> None:
-        """Sets fields as for other forks.
-
-        Repeats authorizations; some are invalid or clear the code.
-        """
+        """Sets the inherited fields. Adds repeated, invalid and clearing authorizations."""
         super().make_envelope(fields, kind)
         authorizations = fields.get("authorization_list")
         if authorizations and self.random.random() < 0.15:
@@ -235,7 +239,10 @@ class AmsterdamMaker(CaseMaker):
             )
 
     def set_and_cleared(self) -> list[list[Any]]:
-        """Returns authorizations that set, clear and set a delegation again, or clear it first."""
+        """Returns authorizations of one account that set, clear and set its delegation.
+
+        Half of the time the list begins with the authorization that clears.
+        """
         who = self.random.randrange(len(PEOPLE))
         targets = [self.delegate(), bytes(20), self.delegate()][self.random.randrange(2) :]
         found = []
@@ -257,10 +264,7 @@ class AmsterdamMaker(CaseMaker):
         return [chain, hex_bytes(target), nonce, signed.y_parity, signed.r, signed.s]
 
     def make_caller(self) -> None:
-        """Adds the contract that calls all contracts, as in cases of other forks.
-
-        It may pass all gas.
-        """
+        """Adds the inherited contract that calls all other contracts, sometimes with a balance."""
         super().make_caller()
         if self.random.random() < 0.2:
             self.pre[CONTRACTS[0]]["balance"] = self.random.choice((0, 1, ETHER))

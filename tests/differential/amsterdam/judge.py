@@ -1,4 +1,4 @@
-"""Compares the outcomes of a case on fastevm and on the transcription."""
+"""Compares the outcomes of a case on fastevm and on the second implementation of Amsterdam."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ PARTS = ("storage changes", "storage reads", "balances", "nonces", "codes")
 
 @dataclass
 class Tally:
-    """Counts of comparisons."""
+    """What was compared, and how often each rule was reached."""
 
     cases: int = 0
     programs: int = 0

@@ -1,7 +1,7 @@
-"""Programs for rules that random statements rarely reach.
+"""Contracts for rules of Amsterdam that programs of random statements rarely reach.
 
-A scenario is the code of a contract, and gas for a transaction that calls the contract. Its values
-are random.
+Each function returns a `Scenario`: code with random values, and the gas of a transaction that runs
+the code.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ DEEP: Final = 236
 
 @dataclass
 class Scenario:
-    """Code, gas beyond the intrinsic gas, and addresses that have a balance before the block."""
+    """Code, gas beyond the intrinsic gas, and addresses to fund before the block."""
 
     code: bytes
     gas: int
@@ -31,9 +31,10 @@ class Scenario:
 
 @dataclass
 class Stage:
-    """Values for a scenario. ``owner``: the contract that gets the code.
+    """What a scenario may use: addresses and a source of random values.
 
-    ``nonce``: the owner's nonce.
+    ``owner``: the contract that gets the code. ``nonce``: the owner's nonce. ``nobody``: addresses
+    without an account.
     """
 
     random: Random
@@ -49,9 +50,9 @@ class Stage:
         return size * (self.schedule.parameters["state_byte_cost"] or 1_174)
 
     def reservoir(self) -> int:
-        """Returns gas above the transaction's cap.
+        """Returns a gas limit near or above the cap, which leaves a reservoir of state gas.
 
-        The part above pays for a few operations on state.
+        The reservoir pays for at most five new slots.
         """
         slots = self.random.choice((0, 1, 1, 2, 3, 5))
         return CAP - 30_000 + slots * self.state_gas(64) + self.random.randrange(-500, 40_000)
@@ -98,7 +99,7 @@ def returning(runtime: bytes, before: str, end: str) -> bytes:
 
 
 def birth(stage: Stage) -> Scenario:
-    """Makes a new contract write slots, and destroy itself during its creation or when called."""
+    """Creates a contract that writes slots and self-destructs, in its init code or when called."""
     random = stage.random
     beneficiary = random.choice(("ADDRESS", "CALLER", str(number(stage.target()))))
     slots = " ".join(f"{random.randrange(3)} {slot} SSTORE" for slot in range(random.randrange(4)))
@@ -120,7 +121,7 @@ def birth(stage: Stage) -> Scenario:
 
 
 def size(stage: Stage) -> Scenario:
-    """Makes code and init code close to the size limit, or to the size that the gas pays for."""
+    """Creates contracts with code or init code near the size limit, or with barely enough gas."""
     random = stage.random
     code = Assembly()
     if random.random() < 0.5:
@@ -142,7 +143,7 @@ def size(stage: Stage) -> Scenario:
 
 
 def deployment(stage: Stage) -> Scenario:
-    """Makes init code of a creation transaction. The gas ends about when the code is paid for."""
+    """Returns init code for a creation transaction. The gas barely pays for the code, or not."""
     random = stage.random
     length = random.choice((*CODE_SIZES, 32, 1_000))
     words = -(-length // 32)
@@ -153,7 +154,7 @@ def deployment(stage: Stage) -> Scenario:
 
 
 def restoring(stage: Stage) -> Scenario:
-    """Sets a slot in one frame and clears it in another frame of the contract, which may fail."""
+    """Sets slots, then calls itself to change them again. Any of the two frames may fail."""
     random = stage.random
     code = []
     for slot in range(random.randrange(1, 4)):
@@ -164,7 +165,8 @@ def restoring(stage: Stage) -> Scenario:
     )
     end = random.choice(("STOP", "STOP", "STOP", "0 0 REVERT", "INVALID", "1 9 SSTORE STOP"))
     gas = random.choice(("GAS", "GAS", "50000", "200000"))
-    # Without data the contract calls itself with a byte of data, which runs the inner part.
+    # The transaction has no calldata. The contract calls itself with one byte, which selects
+    # `inner`.
     call = f"0 0 1 0 0 ADDRESS {gas} CALL POP"
     after = random.choice(("", "1 3 SSTORE", "0 0 SSTORE", "GAS 4 SSTORE"))
     last = random.choice(("STOP", "STOP", "0 0 REVERT", "INVALID"))
@@ -175,7 +177,7 @@ def restoring(stage: Stage) -> Scenario:
 
 
 def immediate(stage: Stage) -> Scenario:
-    """Makes DUPN, SWAPN and EXCHANGE truncated, invalid, a jump target, or with too few items."""
+    """Runs DUPN, SWAPN or EXCHANGE: truncated, invalid, as a jump target, or with a short stack."""
     random = stage.random
     opcode = random.choice(IMMEDIATE_OPCODES)
     fill = assemble("PC " * random.choice((0, 3, 17, 40, DEEP, DEEP)))
@@ -193,7 +195,7 @@ def immediate(stage: Stage) -> Scenario:
 
 
 def narrow(stage: Stage) -> Scenario:
-    """Makes an operation with several charges. The gas ends between two charges."""
+    """Runs one opcode that charges gas several times. The gas often ends between two charges."""
     random = stage.random
     target, fresh = number(stage.target()), number(random.choice(stage.nobody))
     value = random.choice((0, 0, 1))
@@ -217,7 +219,7 @@ def narrow(stage: Stage) -> Scenario:
 
 
 def growing(stage: Stage) -> Scenario:
-    """Sets many new slots: more than the reservoir pays for, or nearly all that the gas allows."""
+    """Sets many new slots. The reservoir does not pay for all, or the gas barely suffices."""
     random = stage.random
     count = random.randrange(1, 60)
     end = random.choice(("", "", "0 0 REVERT", "INVALID"))
@@ -234,6 +236,6 @@ SCENARIOS: Final[dict[Callable[[Stage], Scenario], int]] = {
 
 
 def any_scenario(stage: Stage) -> tuple[Scenario, bool]:
-    """Returns a random scenario, and whether its code is init code of a creation transaction."""
+    """Returns a random scenario, and whether its code must run as init code of a transaction."""
     (make,) = stage.random.choices(list(SCENARIOS), list(SCENARIOS.values()))
     return make(stage), make is deployment

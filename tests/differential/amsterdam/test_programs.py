@@ -1,7 +1,7 @@
-"""Tests that random blocks have equal results on fastevm and on a transcription of the rules.
+"""Tests that random Amsterdam blocks have equal results on fastevm and on a second implementation.
 
-Compares status, gas paid, refund, output and logs of each transaction; the gas that the block
-counts after each; requests, access list, every account and the state root. For more programs run
+Compares status, gas paid, refund, output and logs of each transaction, the block's gas after each
+transaction, requests, the access list, every account and the state root. For more programs run
 ``python -m tests.differential.amsterdam``.
 """
 
@@ -19,7 +19,8 @@ from .judge import Tally, differences
 
 FIRST_SEED = 1_000_000
 BLOCKS = 150
-# of about a hundred; 10,000 blocks reach all that can be reached
+# More than 70 of about 100 rules must be reached. 10,000 blocks reach all rules that can be
+# reached.
 MOST_RULES_OF_ALL = 70
 CONTRACT = hex_bytes(b"\xc0" * 20)
 SENDER = hex_bytes(PEOPLE[0])
@@ -47,7 +48,7 @@ def test_blocks_do_the_same(peer: Callable[[str], Peer], rules: str) -> None:
 
 
 def case_of(rules: str, code: str, to: str | None = CONTRACT, **fields: Any) -> Case:
-    """Returns a block with a transaction to a contract with ``code``, and the failing CALLEE."""
+    """Returns a block that calls a contract with ``code``. CALLEE writes slots, then reverts."""
     callee = "6001600055600060005560006000fd"
     pre = {
         SENDER: {"balance": ETHER, "nonce": 0, "code": "0x", "storage": {}},

@@ -1,1 +1,1 @@
-"""Compares Base's native contracts with a second implementation, written from their description."""
+"""Compares Base's native contracts with a second implementation, written from the specification."""

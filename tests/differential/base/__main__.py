@@ -1,11 +1,12 @@
-"""Compares random calls of Base's native contracts with their specification.
+"""Compares random calls to Base's native contracts with a second implementation.
 
     python -m tests.differential.base [--calls N] [--transactions N] [--length N] [--seed S]
 
-A transaction runs a program that calls native contracts and other programs. ``--length``: calls or
-transactions on one state.
+``--calls``: direct calls. ``--transactions``: transactions that run programs, which call native
+contracts and other programs. ``--length``: calls or transactions that share one state, before the
+next state begins.
 
-Prints each difference with its seed. Exit status 1: there was a difference.
+The command prints each difference with its seed. Exit status 1 if there was a difference.
 """
 
 import argparse
@@ -19,7 +20,7 @@ Difference = Callable[[int, int], str | None]
 
 
 def campaign(name: str, total: int, length: int, seed: int, difference: Difference) -> int:
-    """Compares sequences until enough calls ran. Returns how many sequences differ."""
+    """Compares until ``total`` calls or transactions ran. Returns how many sequences differ."""
     differing = 0
     for first in range(0, total, length):
         found = difference(seed + first // length, length)

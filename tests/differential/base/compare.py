@@ -1,4 +1,4 @@
-"""Runs sequences of calls on the specification and on fastevm, and finds the first difference."""
+"""Runs sequences of calls on `specification` and on fastevm, and finds the first difference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .specification.journal import MARKER, Journal, mapping
 from .specification.machine import FIXED, Result, call
 
 FORKS = {1: "beryl", 2: "cobalt", 3: "denim"}
-CHAIN_ID = 31337  # a chain without an admin of its own
+CHAIN_ID = 31337  # not a Base chain, so that the ActivationRegistry has no built-in admin
 ADMIN = int.from_bytes(PEOPLE[3], "big")
 CREATE = bytes.fromhex("62975e6a")
 
@@ -39,7 +39,7 @@ def specified(journal: Journal, fork: int, now: int, wanted: Call, gas: int) -> 
 
 
 def chosen_gas(journal: Journal, fork: int, now: int, wanted: Call, random: Random) -> int:
-    """Returns the gas of the call, or an amount that may run out during the call."""
+    """Returns the gas of the call. If None, chooses gas that may run out during the call."""
     if wanted.gas is not None:
         return wanted.gas
     mark = journal.mark()

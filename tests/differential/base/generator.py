@@ -1,4 +1,4 @@
-"""Makes random calls of Base's native contracts: valid, malformed, and with too little gas."""
+"""Makes random calls to Base's native contracts: valid, malformed, and with too little gas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SALTS = tuple(bytes([n]) * 32 for n in range(4))
 
 
 class Call(NamedTuple):
-    """A call of a native contract. ``gas``: gas of the frame; None: chosen later."""
+    """A call to a native contract. If ``gas`` is None, the comparison chooses the gas."""
 
     to: bytes
     data: bytes
@@ -37,13 +37,13 @@ class Call(NamedTuple):
 
 
 class Generator:
-    """Makes the calls of a sequence in one fork. Keeps the tokens and policies that may exist."""
+    """Makes the calls of a sequence under one fork. Tracks the tokens and policies made so far."""
 
     def __init__(self, random: Random, fork: int, now: int) -> None:
         self.random, self.fork, self.now = random, fork, now
         self.tokens = [
             factory.PREFIX + bytes([variant]) + bytes(8) + b"\x01" for variant in (0, 1)
-        ]  # never created
+        ]  # token addresses that are never deployed
         frame = Frame(Journal(), fork, 8453, now, PEOPLE[0], 0)
         self.surfaces = {
             factory.FACTORY: list(factory.Factory(frame).functions()),
@@ -203,7 +203,7 @@ def push(value: int, size: int = 2) -> bytes:
 
 
 class Assembler:
-    """Writes a program. The data of the program's calls follow the code."""
+    """Writes a program of calls. The calldata follow the code, from where CODECOPY copies them."""
 
     def __init__(self, generator: Generator, others: tuple[bytes, ...]) -> None:
         self.generator, self.random, self.others = generator, generator.random, others
@@ -212,13 +212,14 @@ class Assembler:
     def target(self) -> bytes:
         random = self.random
         if random.random() < 0.25:
-            # A last contract must not call itself through the account that delegates to it.
+            # Without `others` this is the last contract. It must not call itself through a
+            # delegation.
             delegated = DELEGATED if self.others else DELEGATED[:2]
             return random.choice((*self.others, *delegated, *PEOPLE[:1]))
         return self.generator.call().to
 
     def wanted(self) -> Call:
-        """Returns a call. In Beryl it is never createB20, because the error texts are unknown."""
+        """Returns a call. In Beryl it is never createB20, whose error texts are unknown."""
         wanted = self.generator.call()
         while self.generator.fork == 1 and wanted.data[:4] == selector(factory.CREATE):
             wanted = self.generator.call()
@@ -232,7 +233,8 @@ class Assembler:
         value = push(int(random.random() < 0.1), 1) if kind in (0xF1, 0xF2) else b""
         out = push(random.choice((0, 0, 32)), 1) + push(0, 1)
         ending = (
-            push(0x40, 1) + b"\x52"  # stores whether the call succeeded
+            # Stores success, the size of the return data and the return data in memory.
+            push(0x40, 1) + b"\x52"
             + b"\x3d" + push(0x60, 1) + b"\x52"
             + b"\x3d" + push(0, 1) + push(0x80, 1) + b"\x3e"
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Compares random calls of native contracts, also in programs, with the specification."""
+"""Compares random calls to native contracts, direct and from programs, with `specification`."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 from .solidity import build
 from .solidity.compare import REGISTRY_CALLS, TOKEN_CALLS, difference
 
-NO_COMPILER = 2  # exit code of the build
+NO_COMPILER = 2  # exit code of `build` if the Solidity compiler is not installed
 RARE = {"renounceLastAdmin()", "setRoleAdmin(bytes32,bytes32)", "finalizeUpdateAdmin(uint64)"}
 
 

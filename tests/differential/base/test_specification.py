@@ -1,4 +1,4 @@
-"""Tests the specification against known gas and state hashes of Base's contracts."""
+"""Tests `specification` against known gas and state hashes of Base's contracts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BLANK = bytes(32)
 
 
 def digest(journal: Journal, *addresses: bytes) -> str:
-    """Returns the hash behind the golden roots: events in order, then every slot ever written."""
+    """Returns the hash of all events and of all slots ever written, as in the golden tests."""
     logs = [log for a in addresses for log in journal.logs if log.address == a]
     events = b"".join(b"".join(log.topics) + log.data for log in logs)
     slots = sorted(
@@ -54,7 +54,7 @@ def digest(journal: Journal, *addresses: bytes) -> str:
 
 
 class Bench:
-    """A token, and the calls that golden cases make before the call under test."""
+    """A token in the state in which the golden tests make the call under test."""
 
     def __init__(self, fork: int, *, stablecoin: tuple[str, str, str] | None = None) -> None:
         self.fork, self.journal, self.now = fork, Journal(), 0
@@ -255,7 +255,7 @@ def test_stablecoins_have_the_known_state_hashes(vectors: dict[str, Any], name: 
 def least_gas(
     fork: int, contract: bytes, caller: bytes, data: bytes, storage: dict[int, int] | None = None
 ) -> int:
-    """Returns the least gas of the frame with which the call does not run out of gas."""
+    """Returns the smallest gas of the frame with which the call does not run out of gas."""
 
     def suffices(gas: int) -> bool:
         journal = Journal()

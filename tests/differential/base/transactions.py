@@ -18,7 +18,7 @@ WEI = 3
 
 
 def opened(random: Random, fork: int, now: int) -> tuple[Generator, Journal, NativeState]:
-    """Creates two tokens and some policies in both states."""
+    """Creates two tokens and some policies, on `specification` and on fastevm."""
     generator = Generator(random, fork, now)
     journal = prepared()
     product = NativeState(FORKS[fork], chain_id=CHAIN_ID, timestamp=now)

@@ -1,10 +1,10 @@
-"""Compares the product with the transcription of the OP-stack rules on random blocks.
+"""Compares fastevm with a transcription of the OP-stack rules on random blocks.
 
     python -m tests.differential.op_stack --transactions 10000 --fork all --seed 1
     python -m tests.differential.op_stack --real-blocks
 
-The second form executes eight real blocks on the transcription only. Exit status 1: there was a
-difference.
+The second command executes eight real blocks on the transcription only. Exit status 1 if there was
+a difference.
 """
 
 import argparse

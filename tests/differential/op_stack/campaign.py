@@ -1,4 +1,4 @@
-"""Compares many random blocks of a fork on both sides, and minimises differences."""
+"""Compares random blocks of a fork on fastevm and the transcription, and minimises differences."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from .specification.forks import Fork
 
 Fields = dict[str, Any]
 DEPOSIT = "0x7e"
-# differences of a fork that are minimised
+# at most this many differences of a fork are minimised
 MOST_MINIMISED = 3
 # differences that begin with the same characters count as the same kind
 SAME_KIND = 40
@@ -24,7 +24,7 @@ SAME_KIND = 40
 
 @dataclass
 class Difference:
-    """A block on which the two sides disagree, minimised."""
+    """A block on which fastevm and the transcription disagree, minimised."""
 
     fork: Fork
     seed: int
@@ -34,7 +34,7 @@ class Difference:
 
 @dataclass
 class Tally:
-    """Counts of what a fork's blocks contain, and the differences."""
+    """How many transactions of each kind a fork's blocks contained, and the differences."""
 
     blocks: int = 0
     candidates: int = 0
@@ -63,7 +63,10 @@ def class_of(outcome: Fields) -> str:
 
 
 def reported(case: Fields, expected: Fields) -> list[str]:
-    """Returns the differences of a case. An error on one side is a difference too."""
+    """Returns the differences of a case.
+
+    If fastevm or the transcription fails, that is a difference.
+    """
     if "failure" in expected:
         return [f"the transcription failed: {expected['failure']}"]
     try:
@@ -73,7 +76,11 @@ def reported(case: Fields, expected: Fields) -> list[str]:
 
 
 def reported_of_users(peer: Peer, case: Fields, expected: Fields) -> list[str]:
-    """Reports an accepted first block of a fork with users' transactions (since Jovian)."""
+    """Returns a difference if fastevm accepts users' transactions where only deposits are valid.
+
+    Since Jovian, the first block of a fork has only deposits. The transcription executes the block
+    without this rule, and fastevm must reject the result.
+    """
     if not any(
         outcome.get("reason", "").startswith("only deposits")
         for outcome in expected["transactions"]
@@ -108,7 +115,7 @@ def run(peer: Peer, fork: Fork, first_seed: int, transactions: int) -> Tally:
 
 
 def minimised(peer: Peer, difference: Difference) -> Difference:
-    """Removes transactions, then accounts, then slots, while the sides disagree."""
+    """Removes transactions, then accounts, while the case shows the same kind of difference."""
 
     def still(case: Fields) -> list[str]:
         expected = peer.run(json.dumps(case))
@@ -124,12 +131,12 @@ def minimised(peer: Peer, difference: Difference) -> Difference:
 
 
 def kind_of(words: list[str]) -> str:
-    """Returns the beginning of a difference, without its values."""
+    """Returns a difference without its values and cut off, so that equal kinds are equal."""
     return re.sub("0x[0-9a-f]+|[0-9]+", "", words[0])[:SAME_KIND]
 
 
 def smaller(case: Fields, name: str, kind: type, still: Callable[[Fields], list[str]]) -> Fields:
-    """Removes the parts of a member that the difference does not need. Returns the case."""
+    """Removes all parts of a member that the difference does not need. Returns the smaller case."""
     parts = list(case[name].items() if kind is dict else case[name])
     index = len(parts) - 1
     while index >= 0:

@@ -1,4 +1,4 @@
-"""Makes random deposits: of L1 attributes, users and upgrades, with every kind of failure."""
+"""Makes random deposits: L1 attributes, users' deposits, upgrades, and every kind of failure."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from .worlds import ALIASED, CONTRACTS, ETHER, NOBODY, PEOPLE, World
 
 BEDROCK_GAS, REGOLITH_GAS = 150_000_000, 1_000_000
 LONGEST_DATA = 3_000
-# most gas that deposits before Regolith use together, because they are not limited
+# gas limit of an ordinary deposit, far below the gas limit of a block
 SMALL_GAS = 300_000
 
 
@@ -53,7 +53,7 @@ class DepositMaker:
         return self.random.choice(self.kinds)().encode()
 
     def malformed(self) -> bytes:
-        """Returns bytes that are almost a deposit."""
+        """Returns a deposit with a malformed field, or with a field too few or too many."""
         random = self.random
         fields: list[Any] = [random.randbytes(32), NOBODY, NOBODY, 1, 0, 100_000, b"", b""]
         place, value = random.choice(
@@ -82,7 +82,7 @@ class DepositMaker:
         return Deposit(source, sender, to, mint, value, gas, is_system, data)
 
     def sender(self) -> bytes:
-        """Returns a sender: often a user, else a contract of L1 or L2, or a new address."""
+        """Returns a sender: often a user, otherwise a contract of L1 or L2, or a new address."""
         people = [key.address for key in PEOPLE]
         return self.random.choice((*people, *people, ALIASED, NOBODY, CONTRACTS[0]))
 
@@ -118,7 +118,10 @@ class DepositMaker:
         return self.deposit(self.sender(), to, 0, gas, data)
 
     def long_data(self) -> Deposit:
-        """Returns a deposit with gas near the minimum: 10 per token in Isthmus, 4 earlier."""
+        """Returns a deposit with gas near the minimum for its calldata.
+
+        The minimum is 10 gas per token of calldata in Isthmus and 4 earlier, plus 21,000.
+        """
         random = self.random
         data = random.randbytes(random.randrange(LONGEST_DATA))
         tokens = 4 * len(data) - 3 * data.count(0)
@@ -126,7 +129,10 @@ class DepositMaker:
         return self.deposit(self.sender(), random.choice((NOBODY, CONTRACTS[2])), 0, gas, data)
 
     def for_system(self) -> Deposit:
-        """Returns a system deposit. Before Regolith it succeeds, as clients differ on failures."""
+        """Returns a system deposit.
+
+        Before Regolith it succeeds, because clients treat failures differently.
+        """
         if self.fork < Fork.REGOLITH:
             return self.deposit(DEPOSITOR, NOBODY, 0, 10**8, is_system=True, mint=0)
         return self.deposit(self.sender(), self.random.choice(CONTRACTS), 0, is_system=True)
@@ -142,7 +148,7 @@ class DepositMaker:
         return self.deposit(self.sender(), self.world.delegated, self.random.choice((0, 1)))
 
     def huge_gas(self) -> Deposit:
-        """Returns a deposit above Karst's transaction gas cap, at times above the gas left."""
+        """Returns a deposit above Karst's transaction gas cap, sometimes above the block's gas."""
         if self.fork < Fork.REGOLITH:
             return self.call()
         deposit = self.deposit(self.sender(), NOBODY, 0, self.random.choice((1 << 24, 17_000_000)))
@@ -155,7 +161,10 @@ class DepositMaker:
         return deposit
 
     def upgrade(self) -> Deposit:
-        """Returns a deployment by an address without a key, as in the first block of a fork."""
+        """Returns the deposit that deploys a contract in a fork's first block.
+
+        Its sender has no key.
+        """
         source = upgrade_source_hash(f"Test: deployment {self.made}")
         sender = bytes.fromhex("42100000000000000000000000000000000000") + bytes([self.made])
         self.made += 1

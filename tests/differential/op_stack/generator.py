@@ -1,7 +1,7 @@
-"""Makes random blocks of the OP stack: a state, deposits, and candidates for users' transactions.
+"""Makes random OP-stack blocks: a state, deposits, and users' transactions to try.
 
-`specification.blocks` executes a case. Some candidates are invalid in the block: both sides must
-reject them and continue with the next one.
+`specification.blocks` executes a case. Some users' transactions are invalid at their position:
+fastevm and the transcription must both leave them out and continue with the next transaction.
 """
 
 from random import Random
@@ -35,7 +35,8 @@ class BlockMaker:
             self.parent_fork = Fork(fork - 1)
         self.number = random.choice((2, 5, 1000, 105_235_063))
         self.timestamp = random.randrange(1, 1 << 33)
-        # The format of the attributes: in the first block of a fork, that of the preceding fork.
+        # The format of the L1 attributes. A fork's first block still has the format of the fork
+        # before.
         self.form = self.parent_fork
         self.gas_limit = random.choice((30_000_000, 30_000_000, 60_000_000, 5_000_000, 1_500_000))
         self.parent = self.make_parent()
@@ -91,7 +92,7 @@ class BlockMaker:
         )
 
     def make_parent(self) -> Header:
-        """Returns the parent without its state root, which the transcription fills in."""
+        """Returns the parent header. The transcription later fills in the state root."""
         random = self.random
         limit = random.choice((self.gas_limit, 30_000_000))
         used = random.choice((0, limit, limit // 6, random.randrange(limit)))
@@ -114,7 +115,10 @@ class BlockMaker:
         return completed(header, self.parent_fork, bytes(32), footprint, random.randbytes(32))
 
     def parent_fields(self) -> Fields:
-        """Returns the parent's fields that the transcription may use. Omits the state roots."""
+        """Returns the parent's fields as JSON, without the roots that depend on the state.
+
+        The transcription computes these roots.
+        """
         fields: Fields = {}
         for name, value in vars(self.parent).items():
             fields[name] = to_hex(value) if isinstance(value, bytes) else value
@@ -124,9 +128,10 @@ class BlockMaker:
         return fields
 
     def make_attributes(self) -> Attributes:
-        """Returns attributes. Only Ecotone may have two zero scalars, with a blob base fee of zero.
+        """Returns random L1 attributes.
 
-        Otherwise the clients differ (see `specification.fees.is_first_of_ecotone`).
+        The scalars and the blob base fee are all zero only in Ecotone. In later forks, clients
+        disagree on such attributes (see `specification.fees.is_first_of_ecotone`).
         """
         random = self.random
         has_scalars = self.fork >= Fork.FJORD or random.random() < 0.9
@@ -150,11 +155,11 @@ class BlockMaker:
         )
 
     def parameters(self) -> FeeParameters:
-        """Returns the contract's parameters after the attributes, which set only some of them."""
+        """Returns the fee parameters that apply after the block's L1 attributes deposit."""
         reported = Attributes.decode(self.attributes.calldata(self.form))
         known = vars(parameters_from_attributes(reported))
         storage = self.world.stored_parameters()
-        # A format without a field keeps the old value.
+        # Since Ecotone the attributes do not set these two, so the contract keeps the old values.
         if self.form >= Fork.ECOTONE:
             known = known | {name: storage[name] for name in ("overhead", "scalar")}
         return FeeParameters(**known)
@@ -164,6 +169,6 @@ def make_block(seed: int, fork: Fork, transactions: int = 16) -> Fields:
     """Returns the block of a seed."""
     random = Random(f"{fork.title}-{seed}")
     case = BlockMaker(random, fork).make(transactions)
-    # The deposit of the attributes is in every block.
+    # Checks that the L1 attributes deposit, which every block begins with, decodes.
     decode_deposit(bytes.fromhex(case["transactions"][0][2:]))
     return case

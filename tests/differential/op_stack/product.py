@@ -1,8 +1,8 @@
-"""Executes a case on the product through its public API, and reports differences.
+"""Executes a case on fastevm through its public API, and reports differences.
 
-Executes every candidate alone, as a block builder does. Then imports the block of the valid
-candidates: decodes it from RLP, validates it against its parent, executes it. Finally imports the
-block with one wrong header field at a time. The product must reject each of these blocks.
+First executes every transaction of the case, as a block builder does. Then imports the block of the
+valid transactions: decodes it from RLP, validates it against its parent, executes it. Finally
+imports the block with one wrong header field at a time. fastevm must reject each of these blocks.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ KEYS = {
 }
 LEGACY = 0xC0
 ANCESTORS = 256
-# positions of fields in a header
+# Positions of fields in the RLP list of a header.
 DIFFICULTY, GAS_LIMIT, GAS_USED, TIMESTAMP, EXTRA_DATA, NONCE, BASE_FEE = 7, 9, 10, 11, 12, 14, 15
 STATE_ROOT, RECEIPTS_ROOT, BLOOM = 3, 5, 6
 WITHDRAWALS_ROOT, BLOB_GAS_USED, EXCESS_BLOB_GAS, REQUESTS_HASH = 16, 17, 18, 20
@@ -53,7 +53,7 @@ WITHDRAWALS_ROOT, BLOB_GAS_USED, EXCESS_BLOB_GAS, REQUESTS_HASH = 16, 17, 18, 20
 
 @cache
 def config_of(chain_id: int, fork: Fork, begins: int) -> ChainConfig:
-    """Returns a chain that starts its last fork at ``begins``, and all earlier forks at 0."""
+    """Returns a chain on which ``fork`` begins at the time ``begins``, all earlier forks at 0."""
     times = {KEYS[known]: 0 for known in Fork if Fork.BEDROCK < known < fork}
     if fork > Fork.BEDROCK:
         times[KEYS[fork]] = begins
@@ -67,7 +67,7 @@ def config_of(chain_id: int, fork: Fork, begins: int) -> ChainConfig:
 
 
 class Import:
-    """A case on the product's side: chain, parent, and the state before the block."""
+    """A case as fastevm imports it: chain configuration, parent, and the state before the block."""
 
     def __init__(self, case: Fields, expected: Fields) -> None:
         self.case = case
@@ -115,7 +115,10 @@ class Import:
 
 
 def differences(case: Fields, expected: Fields) -> list[str]:
-    """Describes all differences of the product. Empty if both sides agree."""
+    """Returns descriptions of fastevm's differences from the expected outcome.
+
+    Later stages are only compared if earlier stages agree.
+    """
     imported = Import(case, expected)
     found = candidate_differences(imported)
     if found:
@@ -125,7 +128,7 @@ def differences(case: Fields, expected: Fields) -> list[str]:
 
 
 def candidate_differences(imported: Import) -> list[str]:
-    """Returns the differences in the included transactions and their receipts."""
+    """Returns the differences in validity and receipts of the case's transactions."""
     expected = imported.expected
     header = Header.from_items(imported.header_items())
     builder = BlockBuilder(
@@ -135,8 +138,8 @@ def candidate_differences(imported: Import) -> list[str]:
     builder.begin()
     pairs = zip(imported.case["transactions"], expected["transactions"], strict=True)
     for index, (text, theirs) in enumerate(pairs):
-        # A builder does not know the parent, so it accepts users' transactions in a fork's first
-        # block.
+        # `BlockBuilder` does not know the parent, so it cannot reject users' transactions in a
+        # fork's first block. The import does.
         if not theirs["valid"] and theirs["reason"].startswith("only deposits"):
             continue
         try:
@@ -157,7 +160,7 @@ def candidate_differences(imported: Import) -> list[str]:
 def receipt_differences(
     transaction: Transaction, receipt: Receipt, theirs: Fields, fork: Fork
 ) -> str:
-    """Returns the differences in encoding and reported values."""
+    """Returns the differences in transaction hash, encoded receipt and reported values."""
     reported = {
         "hash": (hex_bytes(transaction.hash), theirs["hash"]),
         "receipt": (hex_bytes(receipt.rlp()), theirs["receipt"]),
@@ -189,7 +192,7 @@ def state_differences(ours: Fields, theirs: Fields) -> list[str]:
 
 
 def import_differences(imported: Import) -> list[str]:
-    """Compares the block hash, and the validation before and after execution."""
+    """Imports the valid block. Returns the difference in block hash, validity or post-state."""
     block = imported.block(imported.header_items())
     if hex_bytes(block.hash) != imported.expected["hash"]:
         return [f"the block's hash is {hex_bytes(block.hash)}"]
@@ -201,11 +204,11 @@ def import_differences(imported: Import) -> list[str]:
 
 
 def fee_differences(imported: Import) -> list[str]:
-    """Compares the fees that the product computes from the calldata of the attributes."""
+    """Returns the differences in fees that fastevm computes from the calldata of the attributes."""
     attributes = attributes_of(imported.block(imported.header_items()).transactions)
     if attributes is None:
         return []
-    # With empty scalars the storage decides, which Ecotone's calldata do not contain.
+    # Without Ecotone's scalars, the fees depend on slots that Ecotone's calldata do not set.
     if imported.fork >= Fork.ECOTONE and not is_reported(attributes) and not imported.is_first:
         return []
     schedule, found = imported.schedule, []
@@ -239,7 +242,7 @@ def is_reported(attributes: L1Attributes) -> bool:
 
 
 def header_differences(imported: Import) -> list[str]:
-    """Returns the wrong headers that the product accepts."""
+    """Imports blocks with a wrong header. Returns those that fastevm accepts."""
     found = []
     for name, items in wrong_headers(imported):
         try:
@@ -251,7 +254,7 @@ def header_differences(imported: Import) -> list[str]:
 
 
 def wrong_headers(imported: Import) -> Iterator[tuple[str, list[Any]]]:
-    """Yields a header with one wrong field for each rule of the fork."""
+    """Yields a header with one wrong field for each rule of the fork, with the name of the rule."""
     right, fork = imported.header_items(), imported.fork
 
     def number(place: int) -> int:
@@ -291,7 +294,7 @@ def number_bytes(number: int) -> bytes:
 
 
 def is_taken(case: Fields, expected: Fields) -> bool:
-    """Returns whether an import accepts the block."""
+    """Returns whether fastevm accepts the block of the valid transactions."""
     imported = Import(case, expected)
     try:
         imported.execute(imported.block(imported.header_items()))

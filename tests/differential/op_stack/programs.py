@@ -30,12 +30,12 @@ def push_bytes(data: bytes) -> bytes:
 
 
 def store(slot: int, value: bytes) -> bytes:
-    """Returns SSTORE of the word that the code `value` leaves on the stack."""
+    """Returns code that stores in ``slot`` the word that the code ``value`` leaves on the stack."""
     return value + push(slot) + bytes([SSTORE])
 
 
 def l1_block_code(form: Fork) -> bytes:
-    """Returns a contract that stores the attributes like the real one, but for any caller."""
+    """Returns the L1 attributes contract. Unlike the real contract, it accepts every caller."""
 
     def load(at: int) -> bytes:
         return push(at) + bytes([CALLDATALOAD])
@@ -87,7 +87,7 @@ class Programs:
         )  # fmt: skip
 
     def program(self, longest: int = 8) -> bytes:
-        """Returns a program of a few random pieces and an end."""
+        """Returns a program: some random pieces of code and an end."""
         pieces = [
             self.random.choice(self.kinds)() for _ in range(self.random.randrange(1, longest))
         ]
@@ -128,7 +128,7 @@ class Programs:
         return pushed + push(size) + push(0) + bytes([LOG0 + topics])
 
     def asking(self) -> bytes:
-        """Returns code that stores a value of the environment in a slot."""
+        """Returns code that stores the result of a block or environment opcode in a slot."""
         choice = self.random.random()
         if choice < 0.1:
             back = self.random.choice((0, 1, 1, 300))
@@ -159,7 +159,8 @@ class Programs:
         number = random.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 18, 0x100, 0x100))
         size = random.choice((0, 1, 32, 64, 96, 128, 160, 213))
         first = random.randrange(1 << 250) if number in (1, 2, 3, 4, 7) else random.randrange(2)
-        # A modulus of a few bytes, or no rounds of BLAKE2. The rest of the input is zero.
+        # The first word keeps MODEXP's numbers short, and selects no rounds of BLAKE2. All further
+        # input is zero.
         first = random.randrange(3) if number == 5 else first % (1 << 200) if number == 9 else first
         memory = push(first) + push(0) + bytes([MSTORE])
         gas = push(random.choice((100, 5_000, ROOMY)))
@@ -187,7 +188,7 @@ class Programs:
         return store(self.slot(), push(self.random.randrange(40)) + bytes([CALLDATALOAD]))
 
     def newer(self) -> bytes:
-        """Returns code with opcodes of later forks, which halt in earlier forks."""
+        """Returns code with opcodes that later forks introduce. They halt in earlier forks."""
         early = self.random.random() < 0.1
         if self.random.random() < 0.5 and (self.fork >= Fork.KARST or early):
             return store(self.slot(), push(self.random.randrange(1 << 90)) + bytes([CLZ]))

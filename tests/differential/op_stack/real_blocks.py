@@ -1,7 +1,8 @@
-"""Compares real blocks of OP Sepolia with the transcription.
+"""Compares the execution of real OP Sepolia blocks by the transcription with the recorded results.
 
 Source: fixtures of kona's executor (crates/proof/executor/testdata), each with its state, in
-`op-stack/op-sepolia-holocene-blocks.json.gz` beside the repository; vaults in `vectors.json` there.
+`op-stack/op-sepolia-holocene-blocks.json.gz` beside the repository; vault balances in
+`vectors.json` there.
 """
 
 import gzip
@@ -19,7 +20,7 @@ from .specification.witness import state_root_after
 Fields = dict[str, Any]
 FOLDER = SHARED / "op-stack"
 NUMBERS = (26207960, 26207961, 26207962, 26207963, 26208384, 26208858, 26208927, 26211680)
-# Names of fields in headers as clients send them.
+# Header fields that are numbers: name in a case -> name in JSON-RPC.
 NUMBER_NAMES = {
     "number": "number",
     "gas_limit": "gasLimit",
@@ -55,7 +56,7 @@ def block_numbered(number: int) -> Fields:
 
 
 def renamed(header: Fields) -> Fields:
-    """Returns the header with the names of a case."""
+    """Returns a JSON-RPC header with the field names of a case."""
     numbers = {name: int(header[theirs], 16) for name, theirs in NUMBER_NAMES.items()}
     return numbers | {name: header[theirs] for name, theirs in BYTES_NAMES.items()}
 
@@ -92,7 +93,7 @@ def case_of(block: Fields) -> Fields:
 
 
 def changed(pre: Fields, post: Fields) -> Fields:
-    """Returns the changes from one state to another, in the format of the recorded change."""
+    """Returns the changes between two states, in the format of `recorded_change`."""
     changes: Fields = {}
     nobody: Fields = {"nonce": 0, "balance": 0, "code": "0x", "storage": {}}
     for address in pre.keys() | post.keys():
@@ -115,7 +116,7 @@ def changed(pre: Fields, post: Fields) -> Fields:
 
 
 def recorded_change(post: Fields, pre: Fields) -> Fields:
-    """Returns the recorded change without values that are zero before and after the block."""
+    """Returns the recorded state change. Omits values that are zero before and after the block."""
     changes: Fields = {}
     for address, parts in post.items():
         found: Fields = {
@@ -142,14 +143,17 @@ VAULTS = {
 
 
 def vaults_of(number: int) -> Fields:
-    """Returns the known amounts that each vault received in a block; empty if unknown."""
+    """Returns what each vault received in the block; empty if ``vectors.json`` does not say."""
     vectors = json.loads((FOLDER / "vectors.json").read_text())["vectors"]
     reported = [vector for vector in vectors if vector.get("id") == f"vaults-{number}"]
     return {name: reported[0][name] for name in VAULTS} if reported else {}
 
 
 def differences_in(number: int, peer: Peer) -> list[str]:
-    """Compares receipts, state changes, state root, vaults and block hash."""
+    """Executes a recorded block.
+
+    Compares receipts, state changes, state root, vaults and block hash.
+    """
     block = block_numbered(number)
     case = case_of(block)
     outcome = peer.run(json.dumps(case))

@@ -1,4 +1,4 @@
-"""Makes signed transactions as raw bytes, and addresses of keys, without the product."""
+"""Makes raw signed transactions, and addresses of keys, without fastevm's code."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class Key:
         self.address = keccak256(self.private.public_key.format(compressed=False)[1:])[12:]
 
     def sign(self, digest: bytes) -> tuple[int, int, int]:
-        """Returns the parity, r and s of a signature."""
+        """Returns the signature of a hash: y parity, r, s."""
         signature = self.private.sign_recoverable(digest, hasher=None)
         r, s = signature[:32], signature[32:64]
         return signature[64], int.from_bytes(r, "big"), int.from_bytes(s, "big")

@@ -1,8 +1,8 @@
-"""Tests that random blocks have equal results on the product and on the transcription.
+"""Tests that random OP-stack blocks have equal results on fastevm and on the transcription.
 
-Compares which transactions are valid in a block, receipts, gas, logs, fees, the state and the
-block's hash. Wrong headers must be rejected. For more blocks run `python -m
-tests.differential.op_stack --help`.
+Compares which transactions are valid, receipts, gas, logs, fees, the state and the block's hash.
+fastevm must reject wrong headers. For more blocks run `python -m tests.differential.op_stack
+--help`.
 """
 
 import json
@@ -35,7 +35,10 @@ def test_blocks_do_the_same(peer: Callable[[str], Peer], fork: Fork) -> None:
 
 
 def texts(random: Random) -> Iterator[bytes]:
-    """Yields data similar to transactions. The end of each limits how far a match may extend."""
+    """Yields data similar to transactions.
+
+    Each text is also cut off at a random length, because the end of the data limits matches.
+    """
     for _ in range(150):
         text = text_like_data(random)
         yield text

@@ -1,7 +1,7 @@
-"""Tests the transcription on real blocks of OP Sepolia and one of Unichain.
+"""Tests the transcription on two real OP Sepolia blocks and the headers of one Unichain block.
 
-The two blocks here take seconds. `python -m tests.differential.op_stack --real-blocks` executes all
-eight, which takes minutes. Source of the messages about Unichain's block: tests of op-alloy
+`python -m tests.differential.op_stack --real-blocks` executes all eight OP Sepolia blocks, which
+takes minutes. The Unichain messages are from tests of op-alloy
 (rust/op-alloy/crates/rpc-types-engine/src/envelope.rs), in `op-stack/flashblocks-real.json`.
 """
 
@@ -24,7 +24,7 @@ def test_a_block_of_op_sepolia(peer: Callable[[str], Peer], number: int) -> None
 
 
 def test_headers_of_a_block_of_unichain() -> None:
-    """Each of the five messages about the block contains the hash of the block at that time."""
+    """Each of the five Flashblocks messages contains the hash of the block so far."""
     messages = json.loads((FOLDER / "flashblocks-real.json").read_text())
     block = messages["unichain-sepolia-35535698"]
     base = block[0]["base"]

@@ -1,7 +1,7 @@
-"""Tests the transcription of the OP-stack rules against published values, without the product.
+"""Tests the transcription of the OP-stack rules against published values, without fastevm.
 
-Each vector of `op-stack/vectors.json`, beside the repository, names its test or chain as the
-origin. Vectors with origin "own" come from another program of this project.
+Each vector of `op-stack/vectors.json`, beside the repository, names its origin: a test or a chain.
+Vectors of the origin "own" come from another program of this project.
 """
 
 from typing import Any
@@ -101,7 +101,7 @@ def test_l1_fee(vector: Vector) -> None:
         return
     raw = input_of(vector)
     if raw[0] == 0x7E:
-        # A deposit has no fee.
+        # Deposits pay no L1 fee.
         assert vector["l1Fee"] == 0
         return
     fork = Fork.named(vector["rules"])
@@ -242,7 +242,7 @@ def test_what_is_no_deposit_is_refused(raw: str) -> None:
 
 
 def test_every_kind_of_vector_is_used_or_named() -> None:
-    """A test of real blocks covers the vaults. Lagoon's type 0x7d is not transcribed."""
+    """Only two kinds have no test here: vaults (see real blocks) and Lagoon's type 0x7d."""
     elsewhere = {"vaults", "postExec"}
     known = {
         mark.args[1][0]["kind"]

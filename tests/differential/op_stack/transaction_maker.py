@@ -22,7 +22,7 @@ Fields = dict[str, Any]
 
 
 def text_like_data(random: Random) -> bytes:
-    """Returns random bytes, zeros, words, or copies of earlier parts, some from far back."""
+    """Returns data to compress: random bytes, zeros, words, and copies of earlier parts."""
     size = random.randrange(LONGEST_DATA)
     choice = random.random()
     if choice < 0.03:
@@ -63,7 +63,7 @@ class TransactionMaker:
             return self.at_a_limit()
         return self.random.choice(self.kinds)()
 
-    # --- what they ask for ---
+    # --- recipient, value, gas and data ---
 
     def fields(self, to: bytes, value: int = 0, gas: int = 100_000, data: bytes = b"") -> Fields:
         return {"to": to, "value": value, "gas": gas, "data": data}
@@ -91,7 +91,7 @@ class TransactionMaker:
         return self.by_somebody_new(self.fields(b"", random.choice((0, 0, 1)), gas, code))
 
     def long_data(self) -> bytes:
-        """Returns data that compress well or not at all, and gas near the minimum."""
+        """Returns a transaction whose data compress well or badly, with gas near the minimum."""
         random = self.random
         data = text_like_data(random)
         tokens = 4 * len(data) - 3 * data.count(0)
@@ -125,7 +125,7 @@ class TransactionMaker:
         return entries
 
     def at_a_limit(self) -> bytes:
-        """Returns a precompile call with the largest allowed input, or with a pair or byte more."""
+        """Returns a precompile call with an input of the largest allowed size, or a bit longer."""
         random = self.random
         numbers = [number for number in LIMITS if limit_of(number, self.fork)]
         number = random.choice(numbers)
@@ -137,18 +137,15 @@ class TransactionMaker:
         data = word(number) + word(size) + word(given)
         return self.send(self.fields(PRECOMPILE_CALLER, 0, most, data))
 
-    # --- who pays ---
+    # --- sender and signature ---
 
     def send(self, fields: Fields) -> bytes:
-        """Returns a transaction of a rich sender, of any type that the fork supports."""
+        """Signs the fields for a rich sender, as any type that the fork supports."""
         key = self.random.choice(PEOPLE)
         return self.signed(key, self.world.next_nonce(key.address), fields, self.kind())
 
     def by_somebody_new(self, fields: Fields) -> bytes:
-        """Returns a new account's transaction.
-
-        Its rejection has no effect on other transactions.
-        """
+        """Signs the fields for a new account, so that a rejection changes nobody else's nonce."""
         key = self.world.new_poor()
         self.world.put(key.address, 0, 10**6 * ETHER)
         return self.signed(key, 0, fields, self.kind())
@@ -191,7 +188,7 @@ class TransactionMaker:
         ]
 
     def at_the_border(self) -> bytes:
-        """Returns a transaction. Its sender can just pay all fees, or has one wei less or more."""
+        """Returns a transaction whose sender can just pay all fees, or has one wei less or more."""
         random = self.random
         key = self.world.new_poor()
         kind, price = self.kind(), self.base_fee + random.choice((0, 7, 10**9))
@@ -204,10 +201,10 @@ class TransactionMaker:
         self.world.put(key.address, 0, max(0, need + random.choice((-1, -1, 0, 0, 1))))
         return raw
 
-    # --- what may stand in no block ---
+    # --- invalid transactions ---
 
     def wrong(self) -> bytes:
-        """Returns a transaction of a rich sender that breaks one rule. It uses no nonce."""
+        """Returns a transaction that breaks one rule. The rich sender's next nonce stays unused."""
         random = self.random
         key = random.choice(PEOPLE)
         nonce = self.world.nonces[key.address]

@@ -45,7 +45,7 @@ NO_DATA_AT_ALL: dict[str, Any] = {"nonce": 0, "balance": 0, "code": "0x", "stora
 
 
 class World:
-    """The state before a block, and what the generator knows about it."""
+    """The state before a block, with the nonces and keys that the generator needs."""
 
     def __init__(self, random: Random, fork: Fork, form: Fork, number: int) -> None:
         self.random = random
@@ -108,17 +108,17 @@ class World:
             self.put(OPERATOR_FEE_VAULT, 0, random.choice((0, 7)), VAULT_CODE)
         passer = {slot: random.randrange(1 << 64) for slot in range(random.randrange(4))}
         self.put(MESSAGE_PASSER, 0, random.choice((0, 5)), self.programs.program(4), passer)
-        # In the first block of Ecotone and of Isthmus the contracts do not exist yet.
+        # In the first block of Ecotone and of Isthmus, their system contracts do not exist yet.
         if form >= Fork.ECOTONE:
             self.put(BEACON_ROOTS, 1, 0, BEACON_ROOTS_CODE)
         if form >= Fork.ISTHMUS:
             self.put(BLOCK_HASHES, 1, 0, BLOCK_HASHES_CODE)
 
     def put_attributes(self, attributes: Attributes, form: Fork) -> None:
-        """Stores the attributes of an earlier block in the slots of their format."""
+        """Stores L1 attributes as an earlier block did, in the slots of their format."""
         slots = {BASE_FEE_SLOT: attributes.base_fee}
         if form < Fork.ECOTONE or self.random.random() < 0.5:
-            # Old slots keep their values when Ecotone begins.
+            # Ecotone stops writing these two slots, so their values may remain from before.
             slots |= {OVERHEAD_SLOT: attributes.overhead, SCALAR_SLOT: attributes.scalar}
         if form >= Fork.ECOTONE:
             scalars = attributes.base_fee_scalar << 96 | attributes.blob_base_fee_scalar << 64
@@ -130,7 +130,7 @@ class World:
         account["storage"] = {hex(slot): value for slot, value in slots.items() if value}
 
     def stored_parameters(self) -> dict[str, int]:
-        """Returns the overhead and scalar that the contract has stored."""
+        """Returns the overhead and the scalar stored in the L1 attributes contract."""
         storage = self.accounts[L1_BLOCK]["storage"]
         return {
             "overhead": storage.get(hex(OVERHEAD_SLOT), 0),
@@ -144,12 +144,12 @@ class World:
         return nonce
 
     def new_poor(self) -> Key:
-        """Adds a new account. Its balance is set later."""
+        """Returns the key of a new account. The caller adds the account with its balance."""
         self.poor += 1
         return Key(FIRST_POOR_KEY + self.poor)
 
     def pre(self) -> dict[str, Any]:
-        """Returns all existing accounts, by address in hex."""
+        """Returns all existing accounts of the state, by address in hex."""
         return {
             to_hex(address): account
             for address, account in sorted(self.accounts.items())

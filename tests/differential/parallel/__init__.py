@@ -1,1 +1,1 @@
-"""Compares blocks on several threads with the same blocks on one thread."""
+"""Compares parallel execution of blocks with serial execution."""

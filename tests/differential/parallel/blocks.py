@@ -1,4 +1,4 @@
-"""Makes random blocks with conflicting transactions: few senders, few contracts, few slots."""
+"""Makes random blocks whose transactions conflict: few senders, few contracts, few slots."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ SYSTEM_CONTRACTS: Final = (
 
 @dataclass(frozen=True)
 class RandomBlock:
-    """A state, a header to be filled in, and transactions."""
+    """The state before the block, a draft header, and the transactions."""
 
     layer: Layer
     header: Header
@@ -91,7 +91,7 @@ class Maker:
         return Layer.of(accounts | {address: {"code": b"\x00"} for address in SYSTEM_CONTRACTS})
 
     def header(self) -> Header:
-        """Returns a draft header. The parent has the fields of the fork."""
+        """Returns a draft of the block's header, with the fields that the fork requires."""
         fields: dict[str, Any] = {"gas_limit": self.random.choice([30_000_000, 5_000_000])}
         if not self.has["proof_of_stake"]:
             fields["difficulty"] = 0x20000
@@ -118,7 +118,7 @@ class Maker:
         return {"gas_price": self.random.choice([free, 1_000, 1_500])}
 
     def transaction(self) -> Transaction:
-        """Returns the next transaction of some sender. Some transactions are invalid."""
+        """Returns the next transaction of a random sender. Some transactions are invalid."""
         random = self.random
         at = min(random.randrange(len(KEYS)), random.randrange(len(KEYS)))
         nonce = self.nonces[SENDERS[at]] + (random.random() < 0.003)
@@ -140,7 +140,10 @@ class Maker:
         return Transaction.build(**fields).sign(KEYS[at], chain_id=1)
 
     def authorization(self) -> Any:
-        """Returns a delegation of a sender to a contract. The nonce may be wrong."""
+        """Returns an authorization that makes a sender delegate to a contract.
+
+        The nonce may be wrong.
+        """
         at = self.random.randrange(len(KEYS))
         address = self.random.choice([*ADDRESSES, bytes(20)])
         nonce = self.nonces[SENDERS[at]]
@@ -157,7 +160,7 @@ class Maker:
 
 
 def differing(seed: int, threads: Callable[[Random], int]) -> list[str]:
-    """Returns the fields in which a block on threads differs from the same block on one thread."""
+    """Returns the fields in which parallel and serial execution of a block differ."""
     block = Maker(seed).block()
     expected, found = block.result(1), block.result(threads(Random(seed)))
     return [

@@ -1,4 +1,4 @@
-"""Makes random contracts that read and change state, in conflict with other transactions."""
+"""Makes random contracts that conflict: they read and change the same accounts and slots."""
 
 from collections.abc import Callable
 from random import Random
@@ -6,10 +6,10 @@ from typing import Final
 
 SLOTS: Final = 3
 ADDRESSES: Final = [bytes(18) + b"\xaa" + bytes([n]) for n in range(6)]
-"""Addresses of contracts. Those whose last byte is even start with empty storage."""
+"""Addresses of contracts. If the last byte is even, the contract begins with empty storage."""
 
 LONELY: Final = [bytes(18) + b"\xbb" + bytes([n]) for n in range(3)]
-"""Accounts without code: absent, empty, and with some wei."""
+"""Addresses without code: no account, an empty account, and an account with some wei."""
 
 STOP, SSTORE, SLOAD, BALANCE, SELFBALANCE = b"\x00", b"\x55", b"\x54", b"\x31", b"\x47"
 INIT: Final = [
@@ -23,7 +23,7 @@ INIT: Final = [
 
 
 def push(value: int | bytes) -> bytes:
-    """Returns PUSH of a number or an address."""
+    """Returns code that pushes a number or an address."""
     data = (
         value if isinstance(value, bytes) else value.to_bytes(max(1, -(-value.bit_length() // 8)))
     )
@@ -34,7 +34,7 @@ class Programs:
     """Makes the code of contracts."""
 
     def __init__(self, random: Random, coinbase: bytes, senders: list[bytes], old: bool) -> None:
-        """Sets the opcodes. ``old``: no opcodes of Constantinople and later."""
+        """Chooses the opcodes. ``old``: uses only opcodes from before Constantinople."""
         self.random, self.old = random, old
         self.known = [*ADDRESSES, *LONELY, coinbase, *senders[:2], bytes(19) + b"\x03"]
 
@@ -56,7 +56,7 @@ class Programs:
         return self.slot() + SLOAD + self.slot() + SSTORE
 
     def note(self) -> bytes:
-        """Returns code that stores a property of an account."""
+        """Returns code that stores an account's balance, code size or code hash in a slot."""
         seen = [BALANCE, b"\x3b"] if self.old else [BALANCE, b"\x3b", b"\x3f"]
         return push(self.address()) + self.random.choice(seen) + self.slot() + SSTORE
 
@@ -94,14 +94,14 @@ class Programs:
         return self.slot() + SLOAD + push(0) + b"\x52" + push(7) + push(32) + push(0) + b"\xa1"
 
     def code(self) -> bytes:
-        """Returns a few steps, perhaps with an end that depends on a slot."""
+        """Returns code of a few random steps. Some code reverts if a slot is odd."""
         steps: list[Callable[[], bytes]] = [
             self.increment, self.increment, self.constant, self.move, self.note, self.own_balance,
             self.call, self.call, self.call, self.delegate, self.create, self.destroy, self.log,
         ]  # fmt: skip
         code = b"".join(self.random.choice(steps)() for _ in range(self.random.randint(1, 6)))
         if self.random.random() < 0.3:
-            # JUMPI over REVERT(0, 0) unless the slot is odd
+            # reverts if the slot is odd
             test = self.slot() + SLOAD + push(1) + b"\x16\x15"
             target = len(code) + len(test) + 9
             code += test + b"\x61" + target.to_bytes(2) + b"\x57" + push(0) * 2 + b"\xfd\x5b"

@@ -1,4 +1,4 @@
-"""Tests that blocks on several threads have the receipts, gas, logs and root of one thread."""
+"""Tests that parallel execution gives the same receipts, gas, logs and root as serial execution."""
 
 import pytest
 

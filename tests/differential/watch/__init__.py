@@ -1,1 +1,1 @@
-"""Compares watched calls with full executions, on random chains."""
+"""Compares the results of a `Watch` with full executions, on random chains."""

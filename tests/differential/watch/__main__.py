@@ -1,11 +1,11 @@
-"""Compares a watch with full runs: ``python -m tests.differential.watch``.
+"""Compares a `Watch` with full executions: ``python -m tests.differential.watch``.
 
-    --comparisons N   number of answers to compare (1,000,000)
+    --comparisons N   number of results to compare (1,000,000)
     --seed N          seed of the first chain (0)
     --seconds N       stop after this time
     --threads N       threads of the watch (1)
 
-Prints the seeds that differ. Exit status 1 if there are any.
+Prints the seeds of chains with differences. Exit status 1 if there are any.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from .comparison import Comparison
 
 
 def main() -> int:
-    """Compares the answers."""
+    """Compares results until the given number or time is reached."""
     parser = argparse.ArgumentParser(prog="python -m tests.differential.watch")
     parser.add_argument("--comparisons", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)

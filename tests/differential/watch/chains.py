@@ -1,8 +1,9 @@
-"""Makes random states and calls: conflicting changes, reorganisations, withdrawn slices.
+"""Makes random chains of states, and random calls to watch on them.
 
-Some code depends on the time. A base is a `StateView`. The next base is the state after some edits,
-or an earlier state (a withdrawn slice), or an edit of an earlier state (a reorganisation), now and
-then in another block.
+A `World` produces one `StateView` after another. Each is the previous view after a few edits to the
+state. Sometimes it goes back to an earlier view, as if a slice were withdrawn, or edits an earlier
+view, as in a reorganisation. Sometimes its block is the next block. The calls run code that reads
+slots, balances and block values, so their results often change from view to view.
 """
 
 from __future__ import annotations
@@ -30,36 +31,38 @@ ENVIRONMENT = {
     "COINBASE": 0x41, "TIMESTAMP": 0x42, "NUMBER": 0x43, "PREVRANDAO": 0x44, "GASLIMIT": 0x45,
     "BASEFEE": 0x48,
 }  # fmt: skip
-ALWAYS = (0x30, 0x32, 0x33, 0x34, 0x36, 0x3A, 0x46, 0x47, 0x5A)  # ADDRESS ... SELFBALANCE, GAS
+# Opcodes that push one item in every fork: ADDRESS, ORIGIN, CALLER, CALLVALUE, CALLDATASIZE,
+# GASPRICE, CHAINID, SELFBALANCE, GAS.
+ALWAYS = (0x30, 0x32, 0x33, 0x34, 0x36, 0x3A, 0x46, 0x47, 0x5A)
 
 
 def push(value: int, size: int | None = None) -> bytes:
-    """Returns PUSH of a number."""
+    """Returns code that pushes a number."""
     size = max(1, (value.bit_length() + 7) // 8) if size is None else size
     return bytes([0x5F + size]) + value.to_bytes(size, "big")
 
 
-# Mixes the top of the stack into the accumulator at memory 0.
+# Code that hashes the top of the stack into the accumulator, the word at memory 0.
 MIX = push(32) + b"\x52" + push(64) + push(0) + b"\x20" + push(0) + b"\x52"
 MIX_OUTPUT = push(0x20) + b"\x51" + MIX
 
 
 class Writer:
-    """Writes random code."""
+    """Writes random bytecode."""
 
     def __init__(self, random: Random, fork: str) -> None:
         self.random, self.fork = random, fork
 
     def address(self) -> bytes:
-        """Returns PUSH20 of a random address of the scene."""
+        """Returns code that pushes the address of a random account."""
         return b"\x73" + self.random.choice(ANYONE)
 
     def slot(self) -> bytes:
-        """Returns PUSH of a random slot."""
+        """Returns code that pushes the number of a random slot."""
         return push(self.random.randrange(SLOTS))
 
     def value(self) -> bytes:
-        """Returns code that pushes a constant or a value of the state."""
+        """Returns code that pushes a slot, a block value, a balance or a constant."""
         kind = self.random.randrange(4)
         if kind == 0:
             return self.slot() + b"\x54"
@@ -70,7 +73,7 @@ class Writer:
         return push(self.random.randrange(4))
 
     def reads(self) -> bytes:
-        """Returns code that reads a value and mixes it into the output."""
+        """Returns code that reads a value and hashes it into the accumulator."""
         random = self.random
         kind = random.randrange(15)
         if kind >= 12:
@@ -83,7 +86,7 @@ class Writer:
             return bytes([random.choice(list(ENVIRONMENT.values()))]) + MIX
         if kind == 7:
             return bytes([random.choice(ALWAYS)]) + MIX
-        if kind == 8:  # BLOCKHASH of a recent block, or of a fixed one
+        if kind == 8:  # BLOCKHASH of a block near the current one, or of a fixed number
             number = push(random.randrange(1, 300)) + b"\x43\x03"
             return (number if random.random() < 0.5 else push(random.randrange(90, 130))) + (
                 b"\x40" + MIX
@@ -102,16 +105,16 @@ class Writer:
         return self.slot() + b"\x54\x15" + MIX
 
     def comparison(self) -> bytes:
-        """Returns code that compares the time, the number or the base fee with a value."""
+        """Returns code that compares the block's time, number or base fee with a limit."""
         random = self.random
         kind = random.randrange(3)
         member = bytes([(0x42, 0x43, 0x48)[kind]])
         usual = (1_700_000_000 + random.randrange(60), 120 + random.randrange(12), 7)[kind]
         limit = push(random.choice((usual, usual, usual, 0, 8, 10**9, 2**64, 2**255)))
         if random.random() < 0.3:
-            limit += self.slot() + b"\x54\x01"  # adds the value of a slot
+            limit += self.slot() + b"\x54\x01"  # adds the value of a slot to the limit
         if random.random() < 0.1:
-            # compares with another member, or with the same
+            # The limit is itself the block's time, number or base fee.
             limit = bytes([random.choice((0x42, 0x43, 0x48))])
         op = bytes([random.choice((0x10, 0x11, 0x12, 0x13, 0x14))])
         form = random.randrange(6)
@@ -123,10 +126,10 @@ class Writer:
             return limit + member + b"\x81" + op + b"\x90\x50"
         if form == 4 and limit[0] != 0x42 and len(limit) < 34:
             return member + limit + op
-        return limit + member + b"\x80" + op + b"\x90\x50"  # compares the member with itself
+        return limit + member + b"\x80" + op + b"\x90\x50"  # compares the block value with itself
 
     def writes(self) -> bytes:
-        """Returns code that writes a slot or emits a log."""
+        """Returns code that writes storage or transient storage, or emits a log."""
         kind = self.random.randrange(5)
         if kind < 3:
             return self.value() + self.slot() + b"\x55"
@@ -147,7 +150,7 @@ class Writer:
             return spans + self.address() + gas + b"\xf4" + MIX + MIX_OUTPUT
         if kind == 4:
             return spans + self.address() + gas + b"\xfa" + MIX + MIX_OUTPUT
-        # The init code of a creation returns itself, or reverts.
+        # The init code returns zeros, writes slot 0 back, or halts.
         init = random.choice((b"\x60\x20\x60\x00\xf3", b"\x60\x00\x54\x60\x00\x55\x00", b"\xfe"))
         store = b"\x7f" + init.ljust(32, b"\0") + push(64) + b"\x52"
         salt = push(random.randrange(2)) if random.random() < 0.5 else b""
@@ -156,7 +159,7 @@ class Writer:
         return store + salt + push(len(init)) + push(64) + value + create + MIX
 
     def decision(self, at: int) -> bytes:
-        """Returns code that skips a write or reverts, by a value of the state or environment."""
+        """Returns code that skips a write or a revert, depending on the state or block."""
         body = self.writes() if self.random.random() < 0.6 else push(32) + push(0) + b"\xfd"
         test = self.value() + push(self.random.choice((1, 2, 1_000, 1_700_000_030))) + b"\x10"
         if self.random.random() < 0.5:
@@ -184,7 +187,7 @@ class Writer:
 
 
 class World:
-    """A chain of random bases, and random calls to watch on them."""
+    """A chain of random state views, and random calls to watch on them."""
 
     def __init__(self, seed: int) -> None:
         self.random = random = Random(seed)
@@ -209,13 +212,13 @@ class World:
         self.view = replace(view, ancestors=tuple(hashes))
         self.past: list[StateView] = [self.view]
 
-    # --- bases ---
+    # --- state views ---
 
     def advance(self) -> StateView:
-        """Moves to the next base."""
+        """Returns the next view of the chain."""
         random = self.random
         view = self.view
-        if random.random() < 0.15:  # a withdrawn slice, or a reorganisation
+        if random.random() < 0.15:  # earlier view: withdrawn slice or reorganisation
             view = random.choice(self.past[-8:])
         if random.random() < 0.9 or view is self.view:
             view = replace(view, layer=self.edited(view.layer))
@@ -226,7 +229,7 @@ class World:
         return view
 
     def next_block(self, view: StateView) -> StateView:
-        """Returns the view with another block."""
+        """Returns the view with the header of a next block."""
         random = self.random
         header: Header = view.header
         changes: dict[str, Any] = {
@@ -286,10 +289,10 @@ class World:
             return b"\xef\x01\x00" + self.random.choice(CONTRACTS)
         return self.writer.code()
 
-    # --- questions ---
+    # --- calls to watch ---
 
     def question(self) -> tuple[Any, str]:
-        """Returns a call to watch, and the block that it runs in."""
+        """Returns what to watch (a call, a bundle or a simulation), and the block to run it in."""
         random = self.random
         if random.random() < 0.35:
             return self.call(), "own"
@@ -309,7 +312,7 @@ class World:
         return {"blockStateCalls": entries, "validation": random.random() < 0.3}, "next"
 
     def call(self) -> dict[str, Any]:
-        """Returns a call object."""
+        """Returns a random call object."""
         random = self.random
         call: dict[str, Any] = {"from": hexed(random.choice((*PEOPLE, *PEOPLE, *ANYONE)))}
         if random.random() < 0.95:
@@ -335,7 +338,7 @@ class World:
         return call
 
     def overrides(self) -> dict[str, Any]:
-        """Returns state overrides."""
+        """Returns random state overrides."""
         random = self.random
         found: dict[str, Any] = {}
         for address in random.sample(ANYONE[:-4], random.randrange(1, 3)):
@@ -355,5 +358,5 @@ class World:
 
 
 def hexed(data: bytes) -> str:
-    """Returns hex text."""
+    """Returns the data as 0x-prefixed hex."""
     return "0x" + data.hex()

@@ -1,4 +1,4 @@
-"""Compares the answers of a watch with full runs on the same base."""
+"""Compares the results of a `Watch` with full executions on the same state views."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BASES = 16
 
 
 def described(result: BundleResult | None) -> Any:
-    """Returns everything that an answer reports, for a comparison."""
+    """Returns all values that a result reports, in a form that compares equal."""
     if result is None:
         return None
     error = result.error
@@ -27,13 +27,13 @@ def described(result: BundleResult | None) -> Any:
 
 
 def read_call(question: dict[str, Any]) -> CallRequest:
-    """Returns a call object as a value."""
+    """Parses a call object."""
     request: CallRequest = payload_from([question]).blocks[0].calls[0]
     return request
 
 
 class Comparison:
-    """A watch on a random chain, and the answers of full runs."""
+    """A watch on a random chain, with the results of full executions to compare with."""
 
     def __init__(self, seed: int, *, threads: int = 1, budgets: bool = True) -> None:
         self.seed, self.threads = seed, threads
@@ -55,14 +55,14 @@ class Comparison:
         )  # fmt: skip
 
     def add(self, count: int) -> None:
-        """Adds calls to the watch."""
+        """Adds ``count`` random questions to the watch."""
         for _ in range(count):
             question, block = self.world.question()
             id = self.watch.add(question, block=block, priority=self.random.randrange(3))
             self.questions[id] = question, block
 
     def full(self, view: Any) -> dict[int, Any]:
-        """Returns the answers of full runs on a state."""
+        """Returns the results of full executions of all questions on a state view, by id."""
         found: dict[int, Any] = {}
         nexts = [id for id, (_, block) in self.questions.items() if block == "next"]
         payloads = [self.questions[id][0] for id in nexts]
@@ -84,7 +84,7 @@ class Comparison:
         return found
 
     def compare_with_call(self, view: Any, id: int, found: Any) -> None:
-        """Compares a call in the block of the base with the result of `fastevm.simulate.call`."""
+        """Asserts that a single call has the result of `simulate.call` in the same block."""
         question = self.questions[id][0]
         if not isinstance(question, dict) or "blockStateCalls" in question:
             return
@@ -93,7 +93,8 @@ class Comparison:
                 view, read_call(question), gas_cap=self.gas_cap, shows_base_fee=self.shows_base_fee
             )
         except FastevmError as error:
-            # a question's error names the position of the call instead of go-ethereum's prefix
+            # A watched call's error begins with the call's position, where go-ethereum's begins
+            # with "err:".
             kind, text = found[4]
             assert kind is type(error), (self.seed, found, error)
             assert text.removeprefix("calls[0]: ") == str(error).removeprefix("err: "), self.seed
@@ -104,7 +105,10 @@ class Comparison:
         ), (self.seed, question, outcome, result)  # fmt: skip
 
     def differing(self) -> list[str]:
-        """Returns the differences over the whole chain."""
+        """Advances the watch along the chain until a result differs.
+
+        Returns a description, if any.
+        """
         self.add(QUESTIONS)
         for step in range(BASES):
             view = self.world.view if step == 0 else self.world.advance()

@@ -1,4 +1,4 @@
-"""Tests that the answers of a watch equal the answers of full runs."""
+"""Tests that the results of a `Watch` equal the results of full executions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Runs cases as blocks of Amsterdam, on a transcription of its rules over the specification."""
+"""Runs cases as Amsterdam blocks, on a transcription of the rules over EELS."""
 
 from dataclasses import fields as fields_of
 from typing import Any
@@ -12,7 +12,7 @@ from eels import dump, environment_of, rules_of, state_of, transaction_of
 from ethereum.exceptions import EthereumException
 from pipe import hexed, serve, unhexed
 
-# the fork whose state, transactions and opcodes the rules begin with
+# The specification's last fork. The transcription changes its state, transactions and opcodes.
 BASE = "BPO2"
 
 
@@ -52,7 +52,7 @@ def run_transaction(run: BlockRun, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(case: dict[str, Any]) -> dict[str, Any]:
-    """Returns the outcome of a case's block, and how often the block reached each rule."""
+    """Returns the outcome of a case's block, and how often the block applied each rule."""
     outcome = outcome_of(case)
     return {**outcome, "reached": taken()}
 
@@ -64,7 +64,8 @@ def outcome_of(case: dict[str, Any]) -> dict[str, Any]:
     try:
         outcomes = [run_transaction(block, fields) for fields in case["transactions"]]
     except (OverflowError, Unspecified) as error:
-        # Lengths near 2**256 overflow in the specification's MODEXP before it charges gas.
+        # Lengths near 2**256 overflow in the specification's MODEXP, because it charges gas too
+        # late.
         return {"unsupported": repr(error)}
     withdrawals = [(rules.types.Address(unhexed(a)), n) for a, n in case["block"]["withdrawals"]]
     try:

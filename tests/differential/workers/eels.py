@@ -14,7 +14,7 @@ from ethereum_types.bytes import Bytes, Bytes0, Bytes32
 from ethereum_types.numeric import U8, U64, U256, Uint
 from pipe import hexed, serve, unhexed
 
-# The specification's Constantinople is mainnet's, which is Petersburg.
+# The specification's module "constantinople" has mainnet's rules, which are those of Petersburg.
 MODULES = {
     "Frontier": "frontier",
     "Homestead": "homestead",
@@ -55,7 +55,10 @@ class Rules:
         self.watch(interpreter)
 
     def watch(self, interpreter: ModuleType) -> None:
-        """Records error and output of the outermost frame, because receipts do not contain them."""
+        """Wraps the interpreter to keep error and output of the outermost frame.
+
+        Receipts have neither.
+        """
         inner, message_call = interpreter.process_message, interpreter.process_message_call
         creation = interpreter.process_create_message
 
@@ -118,7 +121,7 @@ def environment_of(rules: Rules, block: dict[str, Any], state: Any) -> Any:
 
 
 def transaction_of(rules: Rules, fields: dict[str, Any]) -> Any:
-    """Returns the transaction. Nobody checks its signature."""
+    """Returns the transaction. Nothing checks its signature."""
     types = rules.transactions
     to = Bytes0(b"") if fields["to"] is None else rules.types.Address(unhexed(fields["to"]))
     known: dict[str, Any] = {
@@ -171,7 +174,7 @@ def access_list_of(rules: Rules, entries: list[Any]) -> tuple[Any, ...]:
 
 
 def run_transaction(rules: Rules, environment: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """Runs a transaction in a separate block, on the environment's state."""
+    """Runs a transaction on the environment's state, as the only transaction of a block."""
     output = rules.vm.BlockOutput()
     rules.sender = rules.types.Address(unhexed(fields["sender"]))
     try:
@@ -187,8 +190,8 @@ def run_transaction(rules: Rules, environment: Any, fields: dict[str, Any]) -> d
         "status": status,
         "reason": "" if error is None else repr(error),
         "gas_used": int(output.block_gas_used),
-        # Before Byzantium, a failed creation keeps its output in the frame, where nothing can read
-        # it.
+        # Before Byzantium, a frame keeps the output of a failed creation. It is no output of the
+        # transaction.
         "output": "0x" if status == "halt" else hexed(rules.seen.output),
         "logs": [
             [hexed(log.address), [hexed(topic) for topic in log.topics], hexed(log.data)]
@@ -208,11 +211,12 @@ class Steps:
         if isinstance(event, OpStart):
             self.take(evm, event.op.value)
         elif isinstance(event, GasAndRefund) and not self.is_charged:
-            # An op charges once. Later charges before the next op are the deposit of a creation.
+            # An opcode charges once. A later charge before the next opcode pays for the code of a
+            # creation.
             self.taken[-1][-1] = int(event.gas_cost)
             self.is_charged = True
         elif isinstance(event, EvmStop) and evm.running and evm.code:
-            # After the end of the code, a STOP is executed.
+            # Code that ends without a STOP still executes one.
             self.take(evm, 0)
 
     def take(self, evm: Any, op: int) -> None:
@@ -248,7 +252,8 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
     try:
         outcomes = [run_transaction(rules, environment, tx) for tx in case["transactions"]]
     except OverflowError:
-        # Lengths near 2**256 overflow in their MODEXP before it charges gas.
+        # Lengths near 2**256 overflow in the specification's MODEXP, because it charges gas too
+        # late.
         return {"unsupported": "a number beyond 2**256"}
     root = hexed(rules.state.state_root(state))
     return {

@@ -1,8 +1,8 @@
 """Prints constants of the executable specification's forks as one line of JSON.
 
-Standard input: {"forks": [name of a module], "constants": [[module, name]]}. The output has for
-each fork: its constants by "module.name", names of opcodes, addresses of precompiles in hex, and
-its block number or timestamp on mainnet.
+Standard input: {"forks": [module names], "constants": [[module, name]]}. The output has for each
+fork the constants by "module.name", the names of opcodes, the addresses of precompiles in hex, and
+the block number or timestamp of the fork on mainnet.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Runs blocks on the transcription of the OP-stack rules, over the executable specification."""
+"""Runs blocks on the transcription of the OP-stack rules over the executable specification."""
 
 import sys
 from importlib.metadata import version

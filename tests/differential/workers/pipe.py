@@ -1,4 +1,4 @@
-"""Connects a peer with the tests: reads a case per line, writes an outcome per line."""
+"""Connects a peer to the tests: reads a case per line, writes an outcome per line."""
 
 import json
 import os
@@ -13,9 +13,9 @@ STACK_BYTES = 512 << 20
 
 
 def serve(run: Callable[[dict[str, Any]], dict[str, Any]], name: str) -> None:
-    """Announces the peer, then answers until the input ends.
+    """Writes the peer's name, then the outcome of each case until standard input ends.
 
-    What the peer prints goes to stderr.
+    Redirects what the peer itself prints to stderr.
     """
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
@@ -29,7 +29,7 @@ def serve(run: Callable[[dict[str, Any]], dict[str, Any]], name: str) -> None:
                 answer = {"failure": traceback.format_exc()}
             print(json.dumps(answer), file=answers)
 
-    # Peers recurse once or more per EVM call, 1024 deep.
+    # Peers recurse at least once per EVM call, and calls nest 1,024 deep.
     sys.setrecursionlimit(DEEP)
     threading.stack_size(STACK_BYTES)
     thread = threading.Thread(target=answer_all)

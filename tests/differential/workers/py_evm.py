@@ -1,6 +1,6 @@
 """Runs cases on py-evm, in a separate environment: signed transactions, up to Prague.
 
-Corrects an error of py-evm: MODEXP with an empty base gives 0 even if the exponent is 0.
+Works around a bug of py-evm: MODEXP with an empty base returns 0 even if the exponent is 0.
 """
 
 from collections.abc import Callable
@@ -27,11 +27,12 @@ MACHINES = {
     )
 }  # fmt: skip
 ANCESTORS = 256
-modexp = import_module("eth.precompiles.modexp")  # the package has a function of that name
+# `import ... as` would return the function that the package has under the same name.
+modexp = import_module("eth.precompiles.modexp")
 
 
 def power(data: bytes, theirs: Callable[[bytes], int] = modexp._modexp) -> int:
-    """Computes base ** exponent % modulus, as in MODEXP (EIP-198: 0**0 is 1)."""
+    """Computes base ** exponent % modulus for MODEXP with 0**0 = 1 (EIP-198), instead of py-evm."""
     base, exponent, modulus = modexp.extract_lengths(data)
     if base or not modulus:
         return theirs(data)
@@ -75,7 +76,7 @@ def state_of(machine: Any, case: dict[str, Any]) -> Any:
 
 
 def run_transaction(machine: Any, state: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """Runs a transaction on the state, as if it were alone in its block."""
+    """Runs a transaction on the state, with a gas limit as in a block of its own."""
     try:
         transaction = machine.get_transaction_builder().decode(unhexed(fields["raw"]))
         state.lock_changes()
@@ -86,7 +87,7 @@ def run_transaction(machine: Any, state: Any, fields: dict[str, Any]) -> dict[st
     if computation.is_error and isinstance(computation.error, Revert):
         status = "revert"
     gas_used = machine.finalize_gas_used(transaction, computation)
-    # py-evm's blocks do this when they create the receipt.
+    # py-evm commits the state where its blocks create the receipt, which this function skips.
     state.persist() if issubclass(machine, ByzantiumVM) else state.make_state_root()
     return {
         "status": status,
@@ -101,7 +102,7 @@ def run_transaction(machine: Any, state: Any, fields: dict[str, Any]) -> dict[st
 
 
 def dump(state: Any, addresses: list[str]) -> dict[str, Any]:
-    """Returns the existing accounts without storage, because py-evm cannot list storage."""
+    """Returns the accounts that exist, without storage, because py-evm cannot list storage."""
     dumped = {}
     for key in addresses:
         address = unhexed(key)

@@ -1,7 +1,7 @@
-"""Executes blocks on py-evm with only their witnesses: nodes and codes by hash.
+"""Executes blocks on py-evm with only their witnesses: trie nodes and codes by hash.
 
-py-evm computes the hash of an ancestor from the ancestor's header. Here, the hash comes from the
-child, because a witness contains the child.
+py-evm reads an ancestor's header to get its hash. The oldest ancestor's header is not in the
+witness, so here the hash comes from the parent hash in its child's header.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from pipe import hexed, serve, unhexed
 
 
 def hashes(chaindb: ChainDB, newest: bytes) -> Iterator[bytes]:
-    """Yields the hashes of ancestors, parent first, as far as the known headers contain them."""
+    """Yields the hashes of ancestors, parent first, up to the first without a known header."""
     while True:
         yield newest
         if newest not in chaindb.db:
@@ -28,7 +28,7 @@ def hashes(chaindb: ChainDB, newest: bytes) -> Iterator[bytes]:
 
 
 def run(case: "dict[str, Any]") -> "dict[str, Any]":
-    """Returns the hash of the block that py-evm builds, or the missing value."""
+    """Returns hash and state root of the block that py-evm builds, or the error."""
     named = getattr(forks, f"{case['fork']}VM")
     reported = {
         "previous_hashes": property(lambda vm: hashes(vm.chaindb, block.header.parent_hash))
@@ -45,7 +45,8 @@ def run(case: "dict[str, Any]") -> "dict[str, Any]":
     vm = machine(drafted, chaindb, ChainContext(case["chainId"]), ConsensusContext(db))
     try:
         made = vm.import_block(block).block
-    except Exception as error:  # py-trie and py-evm have a class for each kind of missing node
+    # py-trie and py-evm raise different exceptions for each kind of missing node.
+    except Exception as error:
         return {"refused": f"{type(error).__name__}: {error}"[:400]}
     return {"hash": hexed(made.hash), "state": hexed(made.header.state_root)}
 

@@ -1,9 +1,12 @@
 """Runs the only transaction of a case on revm through pyrevm, in a separate environment.
 
-pyrevm supports no fees and does not increment the sender's nonce. Before Shanghai it prices call
-data and warms the coinbase by later rules. Before Cancun it does not complete self-destructions, so
-only Cancun is compared. In Cancun, a contract that was created and destroyed keeps its storage.
-pyrevm treats given slots as warm, so cases have none. Storage is compared for known slots.
+Limits of pyrevm that the cases respect:
+
+- It supports no fees and does not increment the sender's nonce.
+- Before Shanghai it prices calldata and warms the coinbase by later rules, and before Cancun it
+  does not complete self-destructs. So only Cancun is compared.
+- In Cancun, a contract that was created and destroyed in a transaction keeps its storage.
+- It treats given slots as warm, so cases have no storage. Only known slots are compared.
 """
 
 import re
@@ -72,7 +75,10 @@ def run_transaction(evm: EVM, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def account_of(evm: EVM, address: str, before: dict[str, Any]) -> dict[str, Any]:
-    """Returns the known properties of an account. The storage of a new account is unknown."""
+    """Returns the properties of an account to compare.
+
+    The storage of new accounts is not compared.
+    """
     reported: dict[str, Any] = {"balance": evm.get_balance(address)}
     if before["nonce"] or before["code"] != "0x" or not evm.basic(address).nonce:
         reported["storage"] = {hex(slot): evm.storage(address, slot) for slot in SLOTS}

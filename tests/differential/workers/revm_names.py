@@ -1,4 +1,7 @@
-"""Uses pyrevm's names and prints their results, one line per step. Argument: the module."""
+"""Calls functions by pyrevm's names and prints the results, one line per step.
+
+The argument is the module: ``pyrevm`` or fastevm's replacement.
+"""
 
 import importlib
 import sys
@@ -29,7 +32,7 @@ CODES = {
 
 
 def tell(name: str, step: Callable[[], object]) -> None:
-    """Prints a line with the result of a step, or its exception."""
+    """Runs a step. Prints its name with its result or exception."""
     try:
         print(name, "=", repr(step()))
     except (RuntimeError, OverflowError, KeyError) as error:
@@ -46,7 +49,7 @@ def outcome(evm: Any) -> object:
 
 
 def calls() -> None:
-    """Runs every program, modifying and static, on a separate machine."""
+    """Runs every program on its own machine, as a committed call and as a static call."""
     for name, code in CODES.items():
         for static in (False, True):
             evm = revm.EVM(env=revm.Env(block=revm.BlockEnv(number=300, timestamp=9)))

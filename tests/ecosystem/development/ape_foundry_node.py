@@ -1,4 +1,4 @@
-"""Tests ape with ape-foundry, which starts the program ``anvil`` from the PATH.
+"""Tests ape with ape-foundry, which starts a program named ``anvil`` from the PATH.
 
 ``python ape_foundry_node.py`` prints a line of JSON for each case.
 """
@@ -213,7 +213,7 @@ def estimate() -> None:
 def main() -> None:
     """Runs all cases. Prints a line of JSON for each."""
     SubprocessProvider.start = partialmethod(SubprocessProvider.start, timeout=MAX_WAIT)
-    port = {"host": "auto"}  # ape-foundry chooses a free port
+    port = {"host": "auto"}  # lets ape-foundry choose a free port
     with ape.networks.ethereum.local.use_provider("foundry", provider_settings=port):
         tell()
 

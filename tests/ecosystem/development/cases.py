@@ -1,4 +1,4 @@
-"""Registers and runs cases of a Python client. Prints a line of JSON for each outcome."""
+"""Registers the cases of a Python client, runs them, and prints each outcome as a line of JSON."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ from typing import Any, Final
 
 from tests.max_wait import MAX_WAIT
 
-SECONDS: Final = round(MAX_WAIT)  # for one case: clients poll for ever
+# Time limit of one case, because some clients poll forever.
+SECONDS: Final = round(MAX_WAIT)
 CASES: Final[list[Callable[[], Any]]] = []
 
 
 def case(run: Callable[[], Any]) -> Callable[[], Any]:
-    """Registers a case. The function raises if the client fails."""
+    """Registers a function as a case. It passes if the function raises no exception."""
     CASES.append(run)
     return run
 
 
 def tell() -> None:
-    """Runs all cases in order. Also catches BaseException, which some clients raise."""
+    """Runs all cases in order and prints the outcomes.
+
+    Also catches exceptions that are no Exception, because some clients raise them.
+    """
     signal.signal(signal.SIGALRM, _late)
     for run in CASES:
         reported: dict[str, Any] = {"name": run.__name__.replace("_", " ")}

@@ -18,11 +18,12 @@ from fastevm.rpc_client.blocking import JsonRpcClient
 
 from .shapes import prepare
 
-SECONDS: Final = 120.0  # for one command; a blob takes cast half a minute
+# Time limit of one command. cast needs half a minute for a blob.
+SECONDS: Final = 120.0
 IMPLEMENTATION: Final = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
 AUTHORIZATION: Final = "send $nobody --auth $nobody --private-key $key"
 
-# A command, and a regular expression for its output.
+# A command, and a regular expression that its output must match.
 COMMANDS: Final[tuple[tuple[str, str], ...]] = (
     ("access-list $counter", "gas used"),
     ("admin $counter", "0x0{40}"),
@@ -106,7 +107,7 @@ COMMANDS: Final[tuple[tuple[str, str], ...]] = (
 
 
 def run(cast: str, url: str, words: list[str], expected: str) -> str | None:
-    """Runs a command. Returns the error or the unexpected output, or None."""
+    """Runs a command. Returns None if its output is as expected, otherwise output or error."""
     environment = os.environ | {"ETH_RPC_URL": url, "NO_COLOR": "1"}
     done = subprocess.run(
         [cast, *words], capture_output=True, text=True, timeout=SECONDS, env=environment

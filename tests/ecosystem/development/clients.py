@@ -1,9 +1,9 @@
 """Runs published clients, case by case, on anvil and on `fastevm dev`.
 
-``python -m tests.ecosystem.development.clients [NAME ...]`` prints a table of passed cases per
-node, and the cases that fail on `fastevm dev`. Exit status 1 if anvil passes a case that fails on
-`fastevm dev`. Environments stay in ``build/development`` and beside the programs. ``--install``
-makes the environments and runs nothing.
+``python -m tests.ecosystem.development.clients [NAME ...]`` prints how many cases pass on each
+node, and the cases that fail on `fastevm dev`. Exit status 1 if a case passes on anvil but fails on
+`fastevm dev`. The environments of the clients stay in ``build/development`` and beside the
+programs. ``--install`` creates the environments and runs nothing.
 """
 
 from __future__ import annotations
@@ -32,23 +32,25 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[2]
 FOLDER: Final = ROOT / "build" / "development"
 SAMPLES: Final = ROOT / "tests" / "clients" / "javascript"
-SECONDS: Final = 900.0  # limit for all cases of one client
-INSTALLS: Final = 4  # at once
+SECONDS: Final = 900.0  # time limit in seconds for all cases of one client
+INSTALLS: Final = 4  # environments that are installed at the same time
 WEB3_SUITES: Final = ["web3-modules"]
 KEYS: Final = ["0x" + account.private_key.hex() for account in dev_accounts(2)]
-NODE_24: Final = "node@24.21.0"  # Hardhat 3 refuses older versions, which many systems have
+# Hardhat 3 rejects the older versions that many systems have.
+NODE_24: Final = "node@24.21.0"
 
-Outcomes = dict[str, str | None]  # case -> error, None if it passed
+Outcomes = dict[str, str | None]  # case -> its error, or None if it passed
 
 
 @dataclass(frozen=True)
 class Client:
     """A program that tests a client.
 
-    ``command``: makes the command from the node's URL and the environment's folder. ``npm``: a
-    folder with a package.json. ``pip``: requirements of a separate environment. ``newer_node``: the
-    client needs a newer Node.js than the installed one. ``starts_node``: the client starts
-    ``anvil`` from the PATH. ``upstream``: the last argument is the URL of a further node.
+    ``command``: returns the program's command for a node's URL and the folder of the environment.
+    ``npm``: a folder with a package.json to install. ``pip``: requirements to install in a separate
+    environment. ``newer_node``: the client needs a newer Node.js than the installed one.
+    ``starts_node``: the client starts the node itself, as ``anvil`` from the PATH. ``upstream``:
+    the program gets the URL of a further node as last argument.
     """
 
     command: Callable[[str], list[str]]
@@ -59,20 +61,17 @@ class Client:
     upstream: bool = False
 
     def words(self, url: str) -> list[str]:
-        """Returns the command of the client for a node's URL."""
+        """Returns the command that runs the client on a node's URL."""
         return self.command(url)
 
 
 def script(folder: Path, name: str, *more: str) -> Callable[[str], list[str]]:
-    """Returns a Node.js command. Arguments: the URL, the first account's key, ``more``."""
+    """Returns a command for Node.js: the script, the URL, the first account's key, and ``more``."""
     return lambda url: ["node", str(folder / name), url, KEYS[0], *more]
 
 
 def python(name: str) -> Callable[[str], list[str]]:
-    """Returns the command of a Python program in this folder.
-
-    It runs in the client's environment.
-    """
+    """Returns the command of a Python program in this folder, in the client's environment."""
     return lambda url: ["python", str(HERE / f"{name}.py"), url, KEYS[0]]
 
 
@@ -121,7 +120,7 @@ CLIENTS: Final[dict[str, Client]] = {
 
 
 def npm_install(folder: Path, environment: Mapping[str, str]) -> None:
-    """Installs the packages of the folder's package.json, unless they are installed already."""
+    """Installs the packages of a folder's package.json, unless they are already installed."""
     mark, wanted = folder / "node_modules" / ".installed", (folder / "package.json").read_text()
     if mark.exists() and mark.read_text() == wanted:
         return
@@ -131,7 +130,10 @@ def npm_install(folder: Path, environment: Mapping[str, str]) -> None:
 
 
 def newer_node() -> Path:
-    """Installs a newer Node.js with npm, unless it is installed. Returns its folder of programs."""
+    """Installs a newer Node.js, unless it is already installed.
+
+    Returns the folder of its programs.
+    """
     folder = FOLDER / "node"
     programs = folder / "node_modules" / "node" / "bin"
     if not programs.exists():
@@ -143,7 +145,7 @@ def newer_node() -> Path:
 
 
 def pip_install(packages: tuple[str, ...]) -> Path:
-    """Returns the ``bin`` folder of an environment with these packages."""
+    """Creates an environment with these packages. Returns its ``bin`` folder."""
     folder = FOLDER / ("venv-" + packages[0].split("==")[0])
     if not (folder / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
@@ -154,7 +156,7 @@ def pip_install(packages: tuple[str, ...]) -> Path:
 
 
 def named_anvil(name: str, folder: Path) -> Path:
-    """Returns a folder with a program ``anvil`` that starts the node of this name."""
+    """Returns a folder with a program ``anvil``, which starts the node with the given name."""
     program = folder / "anvil"
     if name == BASELINE:
         words = f'"{anvil_binary()}"'
@@ -166,7 +168,7 @@ def named_anvil(name: str, folder: Path) -> Path:
 
 
 def environment(client: Client) -> dict[str, str]:
-    """Installs a client's requirements. Returns the environment variables of its program."""
+    """Installs what a client requires. Returns the environment variables of its program."""
     found = os.environ | {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "NO_COLOR": "1"}
     found["PYTHONPATH"] = str(ROOT)
     if client.newer_node:
@@ -179,10 +181,13 @@ def environment(client: Client) -> dict[str, str]:
 
 
 def install(names: list[str]) -> None:
-    """Installs environments of clients, anvil and web3.py's tests. Tests skip what is missing."""
+    """Installs the environments of clients, anvil, and web3.py's tests.
+
+    If something cannot be installed, the tests that need it are skipped.
+    """
     tasks: dict[str, Callable[[], object]] = {"web3.py": partial(suites.install, WEB3_SUITES)}
     places = set()
-    # The slowest ones first.
+    # Starts with the slowest installations.
     for name in sorted(names, key=lambda name: len(CLIENTS[name].pip), reverse=True):
         client = CLIENTS[name]
         if (place := (client.npm, client.pip)) not in places:
@@ -203,7 +208,7 @@ def outcomes(text: str) -> Outcomes:
 
 
 def run(client: Client, name: str) -> Outcomes:
-    """Runs every case of a client on the node of this name."""
+    """Runs every case of a client on the node with this name."""
     variables = environment(client)
     with tempfile.TemporaryDirectory() as scratch:
         if client.starts_node:
@@ -222,7 +227,7 @@ def run(client: Client, name: str) -> Outcomes:
 def reported(
     words: list[str], variables: Mapping[str, str], folder: Path | None = None
 ) -> Outcomes:
-    """Runs a program and returns the outcomes that the program reports."""
+    """Runs a program. Returns the outcomes that it prints."""
     program = shutil.which(words[0], path=variables["PATH"]) or words[0]
     done = subprocess.run(
         [program, *words[1:]], env=variables, cwd=folder, capture_output=True, text=True,

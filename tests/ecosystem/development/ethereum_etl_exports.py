@@ -17,7 +17,7 @@ from tests.ecosystem.development.cases import case, tell
 URL = sys.argv[1]
 NOBODY = "0x00000000000000000000000000000000000000b0"
 TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-# emits a transfer of 5 in its constructor; has no code
+# ^Emits a Transfer of 5 in the constructor, and deploys no code.
 LOGS = f"60055f5260b05f7f{TRANSFER}60205fa3"
 BLOCKS = 4
 FOLDER = Path(tempfile.mkdtemp())
@@ -30,7 +30,7 @@ def ask(method: str, *params: Any) -> Any:
 
 
 def prepare() -> None:
-    """Mines blocks with a payment, a contract's log, and another payment."""
+    """Mines blocks with a payment, a contract that emits a log, and another payment."""
     sender = ask("eth_accounts")[0]
     sent = ({"to": NOBODY, "value": "0x7"}, {"data": f"0x{LOGS}"}, {"to": NOBODY, "value": "0x9"})
     for transaction in sent:
@@ -43,7 +43,7 @@ def prepare() -> None:
 
 
 def run(command: str, *words: str) -> None:
-    # parsimonious 0.8, which ethereum-etl pins, uses this name, removed in Python 3.11.
+    # ethereum-etl pins parsimonious 0.8, which needs this function. Python 3.11 removed it.
     inspect.getargspec = inspect.getfullargspec  # type: ignore[attr-defined]
     try:
         import_module("ethereumetl.cli").cli([command, *words])
@@ -114,7 +114,7 @@ def block_range_for_timestamps() -> None:
     first, last = (str(int(block["timestamp"], 16)) for block in blocks)
     words = ("-s", first, "-e", last, "-p", URL, "--output", path("range.txt"))
     run("get_block_range_for_timestamps", *words)
-    # ethereum-etl counts block 0 as part of block 1.
+    # ethereum-etl includes block 0, although the range begins at the timestamp of block 1.
     assert (FOLDER / "range.txt").read_text().strip() == f"0,{BLOCKS}"
 
 

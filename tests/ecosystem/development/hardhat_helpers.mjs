@@ -1,16 +1,16 @@
-// Every helper of hardhat-network-helpers, for Hardhat 2 and 3 alike, with what it has to bring about.
+// Tests the effect of every function of hardhat-network-helpers, for Hardhat 2 and for Hardhat 3.
 import assert from "node:assert/strict";
 
 const STRANGER = "0x00000000000000000000000000000000000000c1";
 const NOBODY = "0x00000000000000000000000000000000000000b0";
 const ETHER = 10n ** 18n;
 
-// helpers: the library; ask(method, ...params): a request over Hardhat's own provider.
+// helpers: the library. ask(method, ...params): sends a request through Hardhat's own provider.
 export async function tellAll(helpers, ask) {
   const block = async (tag = "latest") => ask("eth_getBlockByNumber", tag, false);
   const [owner] = await ask("eth_accounts");
   const send = (from = owner) => ask("eth_sendTransaction", { from, to: NOBODY, value: "0x1" });
-  // Until its block is there: nodes differ in whether the answer comes before it.
+  // Waits for the receipt, because some nodes answer before they mine the transaction.
   const pay = async (from = owner) => {
     const hash = await send(from);
     while ((await ask("eth_getTransactionReceipt", hash)) === null);

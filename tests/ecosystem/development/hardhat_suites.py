@@ -1,12 +1,12 @@
 """Runs contract test suites on Hardhat's in-process network, on anvil and on `fastevm dev`.
 
-``python -m tests.ecosystem.development.hardhat_suites [NAME ...]`` prints the number of passed
-tests and the seconds, and the tests that pass on Hardhat's network but not on another node. Exit
-status 1 if such a test fails on `fastevm dev`, unless only Hardhat can pass it.
+``python -m tests.ecosystem.development.hardhat_suites [NAME ...]`` prints how many tests pass on
+each node and the seconds, and the tests that pass on Hardhat's network but fail on another node.
+Exit status 1 if such a test fails on `fastevm dev`, unless only Hardhat can pass it.
 
-No package contains these tests, so an environment variable names a clone of each suite's
-repository. Without the variable, the suite is skipped. The tag is cloned from there into
-``build/suites``, with the compiler and packages from npm.
+No package contains these tests. For each suite, an environment variable names a clone of its
+repository. The suite's tag is cloned from there into ``build/suites``, and compiler and packages
+come from npm. Without the variable, the suite is skipped.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from .nodes import BASELINE, NODES, OURS, running
 
 ROOT: Final = Path(__file__).parents[3]
 SUITES: Final = ROOT / "build" / "suites"
-HARDHAT: Final = "Hardhat"  # its in-process network
+HARDHAT: Final = "Hardhat"  # name of Hardhat's in-process network in the output
 NETWORKS: Final = (HARDHAT, BASELINE, OURS)
 HOURS: Final = 2.0
-CONFIG: Final = "fastevm.config"  # the wrapper beside the suite's own configuration
+# Name of the configuration that wraps the suite's own configuration.
+CONFIG: Final = "fastevm.config"
 REPORT: Final = "fastevm-report.json"
-# mocha's own reporter fails on errors that contain a BigInt
+# used because mocha's own reporter fails on errors that contain a BigInt
 REPORTER: Final = "fastevm-reporter.cjs"
 
-# Hardhat's default network settings, as options for both nodes.
+# Options for both nodes that correspond to the default settings of Hardhat's network.
 OPTIONS: Final = (
     "--disable-code-size-limit",
     "--gas-limit",
@@ -44,10 +45,12 @@ OPTIONS: Final = (
     "--no-request-size-limit",
 )
 
-# Our node fails a send if its transaction fails, as Hardhat's network does. anvil has no such
-# option, so it gets no fixed gas limit: estimates then fail before the send.
+# `fastevm dev` returns an error if a sent transaction fails, as Hardhat's network does. anvil
+# cannot, so its configuration has no fixed gas limit: the estimate before the send then fails
+# instead.
 NETWORK_NAMES: Final = {HARDHAT: "hardhat", BASELINE: "target", OURS: "localhost"}
-# Hardhat gives each block a later timestamp than its parent. anvil cannot.
+# On Hardhat's network each block has a later timestamp than its parent. anvil has no option for
+# this.
 MORE_OPTIONS: Final = {
     BASELINE: (),
     OURS: ("--throw-on-transaction-failures", "--increasing-timestamps"),
@@ -88,9 +91,10 @@ module.exports = function (runner) {
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite. ``variable`` names the clone; ``config`` is the module with the configuration.
+    """A test suite. ``variable``: the environment variable that names the clone.
 
-    ``hardhat_only``: test -> reason, for tests that only Hardhat can pass.
+    ``config``: the module with the suite's configuration. ``hardhat_only``: test -> why only
+    Hardhat can pass it.
     """
 
     variable: str
@@ -130,11 +134,14 @@ LIST: Final = {
 
 
 class Absent(Exception):
-    """Raised if a suite cannot be installed."""
+    """Raised if a suite is not available or cannot be installed."""
 
 
 def prepared(name: str) -> Path:
-    """Returns the folder of a suite with its packages and our configuration. Raises Absent."""
+    """Installs a suite with its packages and the wrapping configuration. Returns the folder.
+
+    Raises Absent.
+    """
     suite = LIST[name]
     source = os.environ.get(suite.variable)
     if source is None:
@@ -161,16 +168,16 @@ def prepared(name: str) -> Path:
 
 
 def variables() -> dict[str, str]:
-    """Returns the environment for npm and Hardhat, with a Node.js that Hardhat supports."""
+    """Returns the environment variables for npm and Hardhat. Their PATH has a supported Node.js."""
     path = f"{newer_node()}{os.pathsep}{os.environ['PATH']}"
     quiet = {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "TS_NODE_TRANSPILE_ONLY": "1"}
-    # the compiler in JavaScript needs more than the default
+    # The JavaScript compiler needs more memory than Node.js allows by default.
     memory = {"NODE_OPTIONS": "--max-old-space-size=8192"}
     return os.environ | quiet | memory | {"PATH": path, "CI": "true"}
 
 
 def hardhat(name: str, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Runs Hardhat in the folder of a suite."""
+    """Runs a Hardhat command in the folder of a suite."""
     folder, suite = prepared(name), LIST[name]
     config = f"{CONFIG}.{'ts' if suite.typescript else 'js'}"
     program = [str(folder / "node_modules" / ".bin" / "hardhat"), "--config", config, *words]
@@ -204,7 +211,8 @@ def outcomes(name: str, network: str, files: Sequence[str] = ()) -> tuple[Outcom
     if not report.exists():
         raise SystemExit(f"{name} on {network} did not run: {(done.stderr + done.stdout)[-2000:]}")
     reported: Outcomes = {}
-    times: Counter[str] = Counter()  # suites use some titles twice
+    # title -> how often it has occurred, because some titles occur twice
+    times: Counter[str] = Counter()
     for title, error in json.loads(report.read_text()):
         times[title] += 1
         reported[title if times[title] == 1 else f"{title} ({times[title]})"] = error

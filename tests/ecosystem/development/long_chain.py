@@ -1,4 +1,4 @@
-"""Measures memory of forks after many empty blocks, on anvil and on `fastevm dev`.
+"""Measures the memory of anvil and of `fastevm dev` on a fork with many empty blocks.
 
 ``python -m tests.ecosystem.development.long_chain [--blocks N]`` prints a table for anvil, `fastevm
 dev`, and `fastevm dev` with a data directory.
@@ -16,12 +16,12 @@ from fastevm.bench.node.launch import NodeProcess
 
 from .nodes import BASELINE, OURS, anvil, dev, running
 
-PIECE = 500  # blocks per request
+PIECE = 500  # blocks mined per request
 KEPT = f"{OURS} --datadir"
 
 
 def measured(node: NodeProcess, blocks: int) -> tuple[int, int, float]:
-    """Mines blocks one second apart. Returns memory in MB before and after, and the seconds."""
+    """Mines blocks at intervals of a second. Returns MB before and after, and how long it took."""
     with running(node):
         before, began = node.memory(), time.monotonic()
         for done in range(0, blocks, PIECE):
@@ -31,7 +31,7 @@ def measured(node: NodeProcess, blocks: int) -> tuple[int, int, float]:
 
 
 def main() -> int:
-    """Prints the table."""
+    """Measures all nodes and prints the table."""
     parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=__doc__)
     parser.add_argument("--blocks", type=int, default=1_000_000, metavar="N")
     parser.add_argument("--only", choices=(BASELINE, OURS, KEPT), action="append")

@@ -1,7 +1,8 @@
-"""Calls of every method that anvil 1.7.1 has, with realistic parameters.
+"""Calls with realistic parameters of every method that anvil 1.7.1 has.
 
-``$name`` stands for a value of the chain that `shapes.prepare` makes. READS change nothing. Each of
-CHANGES runs between a snapshot and the revert to it. LAST ends the sequence.
+``$name`` stands for a value of the chain that `shapes.prepare` makes. READS change nothing. Before
+each call of CHANGES a snapshot is taken, to which the chain is reverted afterwards. The calls of
+LAST come last.
 """
 
 from __future__ import annotations
@@ -202,7 +203,7 @@ CHANGES: Final[tuple[Call, ...]] = (
     ("tenderly_setBalance", ["$nobody", "0x1"]),
 )  # fmt: skip
 
-# A revert to a snapshot does not undo these.
+# A revert to a snapshot does not undo these calls.
 LAST: Final[tuple[Call, ...]] = (
     ("anvil_setChainId", [31337]),
     ("anvil_setRpcUrl", ["http://127.0.0.1:1"]),
@@ -214,5 +215,5 @@ LAST: Final[tuple[Call, ...]] = (
     ("hardhat_reset", []),
 )
 
-# anvil has these for another chain, Tempo, whose fee token our chains do not have.
+# anvil has these only for the chain Tempo, whose fee token other chains do not have.
 ELSEWHERE: Final = ("anvil_setFeeAmmLiquidity", "anvil_setFeeToken", "anvil_setValidatorFeeToken")

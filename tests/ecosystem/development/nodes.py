@@ -14,12 +14,12 @@ BASELINE: Final = "anvil"
 
 
 def anvil(*options: str) -> NodeProcess:
-    """Returns anvil as a process that is not started. Raises LoadError if npm cannot install it."""
+    """Returns an anvil process, not started. Raises LoadError if npm cannot install anvil."""
     return NodeProcess([str(anvil_binary()), *options])
 
 
 def dev(*options: str) -> NodeProcess:
-    """Returns a development node of this build that is not started."""
+    """Returns a process of this build's `fastevm dev`, not started."""
     return fastevm_node(*options, module=("fastevm", "dev"))
 
 
@@ -28,7 +28,7 @@ NODES: Final[dict[str, Callable[..., NodeProcess]]] = {BASELINE: anvil, OURS: de
 
 @contextmanager
 def running(node: NodeProcess) -> Iterator[NodeProcess]:
-    """Starts the node and stops it afterwards."""
+    """Runs the node within the ``with`` statement."""
     node.start()
     try:
         yield node

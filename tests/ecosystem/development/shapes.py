@@ -1,11 +1,11 @@
-"""Compares the shapes of anvil's results with the shapes of fastevm's results, method by method.
+"""Compares the shapes of anvil's and fastevm's results, method by method.
 
 ``python -m tests.ecosystem.development.shapes [--all]`` prints the differences that
-``shape_differences.txt`` does not explain (``--all``: every difference), and unused explanations.
-Exit status 1 if it printed something.
+``shape_differences.txt`` does not explain (with ``--all`` every difference), and explanations that
+explain nothing. Exit status 1 if it printed something.
 
-A shape is a set of paths with the kind of value at each path: a quantity, a word of 32 bytes, an
-address, other bytes, a boolean, a null, an error with its code. Values are not compared.
+A shape is a set of paths with the kind of value at each path: quantity, word of 32 bytes, address,
+other bytes, boolean, null, or an error with its code. Values are not compared.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ from .nodes import BASELINE, NODES, OURS, running
 EXPLAINED: Final = Path(__file__).parent / "shape_differences.txt"
 NOBODY: Final = "0x00000000000000000000000000000000000000b0"
 WORD: Final = "0x" + "77" * 32
-# SSTORE(0, SLOAD(0) + 1), LOG1 of the new value with topic 7, a call to NOBODY, RETURN
+# Increments slot 0, logs the new value with topic 7, calls NOBODY, and returns the new value.
 COUNTER: Final = "5f54600101805f555f52600760205fa15f5f5f5f5f60b05af15060205ff3"
-REVERTER: Final = "60015f5260205ffd"  # REVERT with the word 1
-KINDS: Final = {42: "address", 66: "word"}  # by the length of the text
-BYTES: Final = ("data", "input", "output", "extraData", "returnData", "forkId")  # of any length
-SIGNED: Final = (".r", ".s")  # an r or s in 256 has a leading zero byte
+REVERTER: Final = "60015f5260205ffd"  # reverts with the word 1
+KINDS: Final = {42: "address", 66: "word"}  # length of the hex text -> kind
+# members whose bytes may have any length
+BYTES: Final = ("data", "input", "output", "extraData", "returnData", "forkId")
+# One in 256 values of r or s begins with a zero byte, which a quantity omits.
+SIGNED: Final = (".r", ".s")
 QUANTITY: Final = re.compile("0x(0|[1-9a-f][0-9a-f]{0,31})")
-# parts of names that differ between runs
+# Parts of member names that differ from run to run.
 VARYING: Final = re.compile("0x[0-9a-fA-F]{40,}|[0-9]+|0x[0-9a-fA-F]{1,8}")
 
 Shape = dict[str, set[str]]
@@ -54,7 +56,10 @@ def initcode(runtime: str) -> str:
 
 
 def prepare(node: JsonRpcClient) -> dict[str, Any]:
-    """Makes contracts, calls, logs, a failed transaction. Returns values for parameters."""
+    """Makes contracts, calls, logs and a failed transaction on a node.
+
+    Returns name -> value, for the ``$names`` in parameters.
+    """
     owner, *_ = node.call("eth_accounts")
 
     def sent(**members: Any) -> dict[str, Any]:
@@ -102,7 +107,7 @@ def signed(node: JsonRpcClient) -> str:
 
 
 def filled(given: Any, values: Mapping[str, Any]) -> Any:
-    """Returns parameters in which values replace the ``$names``."""
+    """Returns the parameters with values in place of ``$names``."""
     if isinstance(given, str) and given.startswith("$"):
         return values[given[1:]]
     if isinstance(given, list):
@@ -113,7 +118,7 @@ def filled(given: Any, values: Mapping[str, Any]) -> Any:
 
 
 def kind(value: Any, path: str) -> str:
-    """Returns the kind of a value that is not a list or an object."""
+    """Returns the kind of a value that is neither a list nor an object."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "boolean"
     if not isinstance(value, str):
@@ -130,7 +135,7 @@ def kind(value: Any, path: str) -> str:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yields path and kind of every value in a result."""
+    """Yields the path and the kind of every value in a result."""
     if isinstance(value, dict):
         if not value:
             yield path, "{}"
@@ -158,7 +163,7 @@ def shape(node: JsonRpcClient, method: str, params: list[Any]) -> Shape:
 
 
 def title(call: Call) -> str:
-    """Returns the name of a call in the output: its method, and its tracer, if any."""
+    """Returns a call's name for the output: the method, and the tracer if there is one."""
     method, params = call
     tracer = params and isinstance(params[-1], dict) and params[-1].get("tracer")
     return f"{method}:{tracer}" if tracer else method
@@ -178,7 +183,7 @@ def wait_for_empty_pool(node: JsonRpcClient) -> None:
 
 
 def shapes(name: str) -> list[tuple[str, Shape]]:
-    """Starts a node and returns the shape of every result."""
+    """Runs all calls on a node of this name. Returns the title and shape of each result."""
     with running(NODES[name]()) as process:
         node = JsonRpcClient(process.url, timeout=MAX_WAIT)
         values = prepare(node)
@@ -196,7 +201,7 @@ def shapes(name: str) -> list[tuple[str, Shape]]:
 
 
 def differences() -> list[str]:
-    """Returns a line for each path at which the two nodes differ."""
+    """Returns a line for each path at which anvil's and fastevm's shapes differ."""
     lines = []
     for (name, theirs), (_, ours) in zip(shapes(BASELINE), shapes(OURS), strict=True):
         for path in sorted(theirs.keys() | ours.keys()):
@@ -207,13 +212,16 @@ def differences() -> list[str]:
 
 
 def explanations() -> list[str]:
-    """Returns the patterns of accepted differences. The file has a reason for each."""
+    """Returns the patterns of accepted differences, without the reasons that the file gives."""
     lines = [line for line in EXPLAINED.read_text().splitlines() if line and line[0] != "#"]
     return [line.split(" | ")[0].strip() for line in lines]
 
 
 def surprises(every: bool = False) -> list[str]:
-    """Returns differences without an explanation (``every``: all) and unused explanations."""
+    """Returns differences without an explanation, and explanations that explain nothing.
+
+    ``every``: returns all differences.
+    """
     found, patterns = differences(), explanations()
     new = [
         line
@@ -227,7 +235,7 @@ def surprises(every: bool = False) -> list[str]:
 
 
 def main() -> int:
-    """Compares and prints."""
+    """Compares both nodes and prints the differences. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.ecosystem.development.shapes")
     parser.add_argument("--all", action="store_true", help="explained differences too")
     found = surprises(parser.parse_args().all)

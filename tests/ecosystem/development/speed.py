@@ -1,9 +1,9 @@
-"""Times the tests of two projects, and the start, on anvil and on `fastevm dev` alternately.
+"""Times the tests of two projects, and the start of a node, on anvil and `fastevm dev` in turn.
 
 ``python -m tests.ecosystem.development.speed [ROUNDS]`` prints medians as Markdown: wall seconds
-and the node's CPU seconds of a Hardhat project with 50 tests and of a viem project with 100 tests,
-and the seconds from a node's start to its first answer. With ``start`` before ROUNDS it measures
-only the start.
+and the node's CPU seconds for a Hardhat project with 50 tests and for a viem project with 100
+tests, and the seconds from a node's start to its first answer. With ``start`` before ROUNDS, only
+the start is measured.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fastevm.bench.node.load import cpu_seconds
 from .clients import CLIENTS, HERE, environment
 from .nodes import NODES, running
 
-SECONDS: Final = 300.0  # for one run
+SECONDS: Final = 300.0  # time limit in seconds of one run
 PROJECTS: Final[dict[str, tuple[str, list[str]]]] = {
     "Hardhat, 50 tests": ("hardhat2", ["node_modules/.bin/hardhat", "test", "--no-compile"]),
     "viem, 100 tests": ("javascript", ["node", "--test", "viem_suite.mjs"]),
@@ -34,7 +34,7 @@ INSTALLED: Final = {"hardhat2": "hardhat-network-helpers 1", "javascript": "ethe
 
 
 def timed(folder: Path, words: list[str], variables: dict[str, str]) -> float:
-    """Returns the seconds of a program. Fails if the program fails."""
+    """Returns the seconds that a program takes. Fails if its exit status is not 0."""
     began = time.monotonic()
     done = subprocess.run(
         words, cwd=folder, env=variables, capture_output=True, text=True, timeout=SECONDS,
@@ -54,10 +54,10 @@ def started(node: NodeProcess) -> tuple[float, float]:
 
 
 def starts(rounds: int) -> None:
-    """Prints start times of the nodes, alternately, and of an interpreter that does nothing.
+    """Prints the start times of both nodes, and of a Python interpreter that does nothing.
 
-    Bytecode is compiled beforehand, as an installation does. Otherwise PYTHONDONTWRITEBYTECODE
-    would make every start compile edited modules.
+    Bytecode is compiled beforehand, as an installation does. Otherwise, with
+    PYTHONDONTWRITEBYTECODE, every start would compile edited modules.
     """
     for package in (fastevm, fastevm.rpc):
         compileall.compile_dir(package.__path__[0], quiet=1)

@@ -1,6 +1,6 @@
-"""Tests that Hardhat suites have equal outcomes on `fastevm dev` and on Hardhat's own network.
+"""Tests that Hardhat suites pass on `fastevm dev` as they do on Hardhat's own network.
 
-`python -m tests.ecosystem.development.hardhat_suites` also runs them on anvil and times them.
+`python -m tests.ecosystem.development.hardhat_suites` also runs them on anvil, and times them.
 """
 
 import shutil
@@ -17,7 +17,7 @@ from tests.ecosystem.development.hardhat_suites import (
 )
 from tests.ecosystem.development.nodes import OURS
 
-FEWEST = 300  # tests of a suite
+FEWEST = 300  # minimum number of passed tests in a suite
 
 pytestmark = pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm, for Hardhat")
 

@@ -1,4 +1,4 @@
-"""Tests titanoboa's NetworkEnv on a node: ``python titanoboa_network.py URL KEY``."""
+"""Tests titanoboa's NetworkEnv against a node: ``python titanoboa_network.py URL KEY``."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""Runs viem's own test suites on anvil and on `fastevm dev`, each node behind prool.
+"""Runs viem's own test suites on anvil and on `fastevm dev`, which prool starts.
 
-``python -m tests.ecosystem.development.viem_suites [SUITE ...]`` prints a table of passed cases per
-node, and the cases that only anvil passes. Exit status 1 if there are any.
+``python -m tests.ecosystem.development.viem_suites [SUITE ...]`` prints how many cases pass on each
+node, and the cases that pass only on anvil. Exit status 1 if there are any.
 
-VIEM_SOURCE names a checkout of viem. Without it the tag of VERSION is cloned, as the npm package
-has no tests. Cases that deploy viem's contracts need ``contracts/generated.ts``, which viem's
-``pnpm contracts:build`` writes; without it they fail on both nodes. The suites fork mainnet. Here
-they fork an empty chain that begins at the same block, so cases that read mainnet fail on both.
+VIEM_SOURCE names a checkout of viem. Without it, the tag of VERSION is cloned, because the npm
+package has no tests. Cases that deploy viem's contracts need ``contracts/generated.ts``, which
+viem's ``pnpm contracts:build`` writes. Without that file they fail on both nodes. The suites fork
+mainnet. Here they fork an empty chain that begins at the same block number, so cases that read
+mainnet's state fail on both nodes.
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ SUITES: Final = {
     "public": "src/actions/public/",
     "wallet": "src/actions/wallet/",
 }
-SECONDS: Final = 3_600.0  # for one suite on one node
-FAILURE: Final = 300  # most characters of a failure's text
+SECONDS: Final = 3_600.0  # time limit in seconds of one suite on one node
+FAILURE: Final = 300  # maximum characters of a failure's text
 GENERATED: Final = "contracts/generated.ts"
 IMPORTED: Final = re.compile(r"import \{([^}]*)\} from '[^']*contracts/generated\.js'")
 
-Outcomes = dict[str, str | None]  # case -> error, None if it passed
+Outcomes = dict[str, str | None]  # case -> its error, or None if it passed
 
 
 @dataclass(frozen=True)
 class Fork:
-    """A chain to fork for viem's tests: the URL that the tests use, and the block."""
+    """A chain that viem's tests fork: the URL that the tests use for it, and the block number."""
 
     port: int
     chain_id: int
@@ -60,13 +61,13 @@ FORKS: Final = (
     Fork(8845, 11_155_111, 8_100_000, no_mining=True),
     Fork(8645, 10, 147_000_000),
 )
-# mainnet account from which tests send
+# a mainnet account that tests send from
 RICH: Final = ("0xd8da6bf26964af9d7eed9e03e53415d37aa96045",)
 URLS: Final = ("VITE_ANVIL_FORK_URL", "VITE_ANVIL_FORK_URL_SEPOLIA", "VITE_ANVIL_FORK_URL_OPTIMISM")
 
 
 def checkout() -> Path:
-    """Returns the checkout in VIEM_SOURCE, or a clone of the tag."""
+    """Returns the folder in VIEM_SOURCE, or clones the tag."""
     if named := os.environ.get("VIEM_SOURCE"):
         return Path(named).resolve()
     folder = FOLDER / f"viem-{VERSION}"
@@ -78,7 +79,7 @@ def checkout() -> Path:
 
 
 def prepared(variables: dict[str, str]) -> Path:
-    """Returns a copy of the source with working imports."""
+    """Returns a copy of viem's source whose imports work without its build."""
     source = checkout()
     version = json.loads((source / "src/package.json").read_text())["version"]
     if version != VERSION:
@@ -99,7 +100,7 @@ def prepared(variables: dict[str, str]) -> Path:
 
 
 def stand_ins(source: Path) -> str:
-    """Writes empty contracts with the names that the tests import."""
+    """Returns TypeScript with an empty contract for each name that the tests import."""
     names: set[str] = set()
     for file in [*source.glob("src/actions/**/*.test.ts"), *source.glob("test/src/*.ts")]:
         for found in IMPORTED.findall(file.read_text(errors="replace")):
@@ -110,7 +111,7 @@ def stand_ins(source: Path) -> str:
 
 @contextmanager
 def upstreams() -> Iterator[list[dict[str, Any]]]:
-    """Starts empty chains to fork. Yields their ids and block numbers for servers.mjs."""
+    """Starts empty chains to fork. Yields their ids and block numbers, for servers.mjs."""
     with ExitStack() as stack:
         found = []
         for fork in FORKS:
@@ -126,7 +127,7 @@ def upstreams() -> Iterator[list[dict[str, Any]]]:
 
 
 def outcomes(report: dict[str, Any], source: Path) -> Outcomes:
-    """Returns every case of vitest's report that was not skipped."""
+    """Returns the outcome of every case in vitest's report that was not skipped."""
     found: Outcomes = {}
     for file in report["testResults"]:
         name = Path(file["name"]).relative_to(source / "src/actions").as_posix()
@@ -140,7 +141,7 @@ def outcomes(report: dict[str, Any], source: Path) -> Outcomes:
 
 
 def run(suite: str, node: str, source: Path, variables: dict[str, str], retries: int) -> Outcomes:
-    """Returns the cases of a suite on the node of that name."""
+    """Runs a suite on the node with this name. Returns the outcomes of its cases."""
     report = FOLDER / f"viem-{suite}-{node.replace(' ', '-')}.json"
     report.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as scratch, upstreams() as forks:

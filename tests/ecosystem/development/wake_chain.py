@@ -1,4 +1,4 @@
-"""Tests wake's framework on a chain: ``python wake_chain.py URL KEY``."""
+"""Tests wake's development framework on a node: ``python wake_chain.py URL KEY``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Fixtures for the end of web3.py's `tests/integration/go_ethereum/conftest.py`.
+"""Fixtures to append to web3.py's `tests/integration/go_ethereum/conftest.py`.
 
 They replace the fixtures that start go-ethereum from a packed data directory. web3.py's own
-generator makes the chain, with equal contracts, on the node that DEVELOPMENT_NODE names: ``anvil``,
-``fastevm dev``, or ``in process`` (without a socket).
+generator makes the chain with the same contracts, on the node that DEVELOPMENT_NODE names:
+``anvil``, ``fastevm dev``, or ``in process`` (without a socket).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from fastevm.integrations.local_node import LocalNode
 from fastevm.integrations.web3 import FastevmProvider
 from fastevm.node.dev_accounts import dev_accounts
 
-CHAIN_ID = 131277322940537  # the tests' signed transactions have this id
-# from the beginning of each test: a test replaces a transaction while it is pending
+CHAIN_ID = 131277322940537  # the chain id in the tests' signed transactions
+# A block ends 2 s after a test begins, because a test replaces a transaction while it is pending.
 BLOCK_SECONDS = 2
 GENERATOR = Path(__file__).parents[1] / "generate_fixtures"
 
@@ -40,7 +40,7 @@ def loaded(name: str) -> ModuleType:
 
 
 class InProcess:
-    """A node in this process with the attributes that the fixtures read from a node's process."""
+    """A node in this process. It has the attributes of a node process that the fixtures read."""
 
     port = None
 

@@ -1,7 +1,7 @@
-"""Times our facilitator and the facilitator of PyPI's x402 on one chain, from signature to answer.
+"""Times fastevm's x402 facilitator and the one from PyPI on one chain, from signature to answer.
 
-``python -m tests.ecosystem.x402.measure [PAYMENTS]`` after ``make ecosystem``. Payments to both are
-interleaved. The chain has blocks of 2 s and slices of 200 ms.
+``python -m tests.ecosystem.x402.measure [PAYMENTS]`` after ``make ecosystem``. Payments to the two
+facilitators alternate. The chain has blocks of 2 s and slices of 200 ms.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ def body_of(town: Street, index: int) -> Json:
 
 
 async def once(session: aiohttp.ClientSession, url: str, body: Json) -> tuple[float, float]:
-    """Returns the seconds of a request to /verify and of a request to /settle."""
+    """Sends a payment to /verify, then to /settle. Returns the seconds of both requests."""
     started = time.perf_counter()
     async with session.post(url + "/verify", json=body) as answer:
         reported = await answer.json()

@@ -1,4 +1,4 @@
-// Pays an address with @x402/fetch: node pay_fetch.mjs URL [exact|auth-capture] [TIMES]
+// Pays for a URL with @x402/fetch: node pay_fetch.mjs URL [exact|auth-capture] [TIMES]
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";

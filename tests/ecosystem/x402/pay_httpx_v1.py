@@ -1,4 +1,4 @@
-"""Pays an address with the client of PyPI's x402 1.0: ``pay_httpx_v1.py URL``."""
+"""Pays for a URL with the client of PyPI's x402 1.0: ``pay_httpx_v1.py URL``."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Pays an address with the client of PyPI's x402 2.x: ``pay_httpx_v2.py URL [TIMES]``."""
+"""Pays for a URL with the client of PyPI's x402 2.x: ``pay_httpx_v2.py URL [TIMES]``."""
 
 import asyncio
 import json

@@ -1,7 +1,7 @@
-"""Tests that published x402 clients pay for a resource on a chain with the id of Base Sepolia.
+"""Tests that published x402 clients can pay for a resource, on a chain with Base Sepolia's id.
 
-``make test`` installs npm's clients if npm is available. ``make ecosystem`` installs clients that
-are large or conflict with our pins.
+``make test`` installs npm's clients if npm is available. ``make ecosystem`` installs the clients
+that are large or whose requirements conflict with ours.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ async def pay(payer: str, key: bytes, *arguments: str) -> list[dict[str, Any]]:
 
 @asynccontextmanager
 async def shop(town: Street, facilitator: Any, offer: Any = None) -> AsyncIterator[str]:
-    """Serves one paid resource."""
+    """Serves one paid resource. Yields its URL."""
 
     async def weather(request: web.Request) -> web.Response:
         return web.json_response({"weather": "sunny"})

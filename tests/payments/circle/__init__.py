@@ -31,12 +31,12 @@ def _contents(place: str) -> dict[str, Any]:
 
 
 def library() -> Artifact:
-    """Returns the signature library of the token, to be deployed first."""
+    """Returns the artifact of the signature library, which the token is linked with."""
     return Artifact(_contents(LIBRARY))
 
 
 def token(library_address: str) -> Artifact:
-    """Returns the token's contract, linked with the library at this address."""
+    """Returns the artifact of the token, linked with the library at the given address."""
     contents = dict(_contents(TOKEN))
     for kind, links in (
         ("bytecode", "linkReferences"), ("deployedBytecode", "deployedLinkReferences"),
@@ -51,7 +51,10 @@ def token(library_address: str) -> Artifact:
 
 
 def initial_calls(name: str, symbol: str, admin: str) -> list[tuple[Any, ...]]:
-    """Returns the administrator's calls that initialise version 2.2 with an unlimited minter."""
+    """Returns the calls that initialise a token of version 2.2 with an unlimited minter.
+
+    The administrator makes the calls.
+    """
     return [
         ("initialize", name, symbol, "USD", 6, admin, admin, admin, admin),
         ("initializeV2", name),

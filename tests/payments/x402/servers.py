@@ -1,4 +1,4 @@
-"""Runs a shop on aiohttp, uvicorn, werkzeug and wsgiref. Its engine accepts every payment."""
+"""Runs a shop behind the paywall on aiohttp, uvicorn, werkzeug and wsgiref, without a chain."""
 
 import asyncio
 import re
@@ -35,9 +35,9 @@ from .street import Served
 
 @dataclass
 class Shop:
-    """Sells its answer for any method. Keeps the bodies that it received.
+    """An application that answers every method, and keeps the bodies that it received.
 
-    ``status`` and ``headers``: of the answers, in addition to a CORS header.
+    ``status`` and ``headers`` are those of its answers, in addition to a CORS header.
     """
 
     bodies: list[bytes] = field(default_factory=list)
@@ -54,7 +54,10 @@ class Shop:
 
 @dataclass
 class Till:
-    """An engine that settles every payment. ``nonces``: the settled nonces."""
+    """An engine that settles every payment without a chain.
+
+    ``nonces``: those of settled payments.
+    """
 
     nonces: list[str] = field(default_factory=list)
 
@@ -67,7 +70,7 @@ class Till:
 
 
 class Elsewhere:
-    """Runs an engine on another event loop."""
+    """Forwards calls to an engine that runs on another event loop."""
 
     def __init__(self, engine: Any, loop: asyncio.AbstractEventLoop) -> None:
         self.engine, self.loop = engine, loop
@@ -177,7 +180,7 @@ async def on_werkzeug(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def serving_wsgi(kind: str, app: Any, loop: LoopThread) -> AsyncIterator[int]:
-    """Serves a WSGI application. Closes ``loop`` at the end."""
+    """Serves a WSGI application on a free port, which it yields. Closes ``loop`` at the end."""
     server: Any
     if kind == "werkzeug":
         server = make_werkzeug("127.0.0.1", 0, app, threaded=True, request_handler=QuietWerkzeug)
@@ -195,12 +198,12 @@ SERVERS: Final[dict[str, Callable[[Shop, Paywall], Any]]] = {
 }
 
 
-# A separate pool, because servers of the test need the loop's threads.
+# A separate pool: the servers need the threads of the event loop's default pool.
 THREADS: Final = ThreadPoolExecutor(64, "clients")
 
 
 async def exchange(port: int, request: bytes, *, end: bool = False) -> tuple[int, bytes]:
-    """Sends raw bytes. Returns the status (0 if none) and all bytes of the answer.
+    """Sends raw bytes. Returns the answer's status (0 if there is none) and its bytes.
 
     ``end``: closes the sending direction after the request.
     """
@@ -211,7 +214,8 @@ async def exchange(port: int, request: bytes, *, end: bool = False) -> tuple[int
 def _exchange(port: int, request: bytes, end: bool) -> tuple[int, bytes]:
     answer = b""
     with socket.create_connection(("127.0.0.1", port), timeout=MAX_WAIT) as connection:
-        with suppress(ConnectionError):  # the server may answer before it has read everything
+        # The server may answer and close before it has read the whole request.
+        with suppress(ConnectionError):
             connection.sendall(request)
             if end:
                 connection.shutdown(socket.SHUT_WR)
@@ -222,14 +226,14 @@ def _exchange(port: int, request: bytes, end: bool) -> tuple[int, bytes]:
 
 
 def _complete(answer: bytes) -> bool:
-    """Returns whether an answer is complete. werkzeug may keep the connection open afterwards."""
+    """Returns whether an answer is complete, because werkzeug may keep the connection open."""
     head, _, body = answer.partition(b"\r\n\r\n")
     declared = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
     return declared is not None and len(body) >= int(declared[1])
 
 
 def raw(method: str, headers: dict[str, str], body: bytes = b"", path: str = "/weather") -> bytes:
-    """Returns an HTTP/1.1 request."""
+    """Returns the bytes of an HTTP/1.1 request."""
     members = {"Host": "shop.example", "Connection": "close", **headers}
     lines = "".join(f"{name}: {value}\r\n" for name, value in members.items())
     return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body

@@ -1,4 +1,4 @@
-"""The x402 test fixture: a chain with the id of Base Sepolia, USDC, a facilitator, payers."""
+"""The x402 fixture: a chain with Base Sepolia's id and USDC, a facilitator, a shop and payers."""
 
 import time
 from dataclasses import dataclass, field
@@ -20,10 +20,12 @@ from fastevm.payments.x402.messages import Json
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.server import Listener, Server
 
-CHAIN_ID = 84_532  # Base Sepolia
+# The chain id of Base Sepolia.
+CHAIN_ID = 84_532
 FUNDS = 1_000_000_000
 PRICE = 10_000
-STORE = "0x5701E05701E05701E05701e05701e05701E05701"  # the escrow's token stores are its clones
+# The escrow's token stores are clones of this contract.
+STORE = "0x5701E05701E05701E05701e05701e05701E05701"
 KEY = b"\x07" * 32
 
 
@@ -90,7 +92,7 @@ class Street:
         return read_payment(offer, payload, version)
 
     def hold(self, operator: str, **changes: Any) -> Requirements:
-        """Returns an offer with a hold that the operator captures later."""
+        """Returns an offer in which the money is held, and ``operator`` captures it later."""
         extra = {
             "name": "USDC",
             "version": "2",
@@ -126,7 +128,7 @@ def read_payment(offer: Requirements, payload: Json, version: int = 2) -> Paymen
 
 
 async def street(folder: Path, *, block_ms: int = 1_000, slice_ms: int = 100) -> Street:
-    """Builds a street. By default blocks come every second, and slices every 100 ms."""
+    """Builds a `Street`. By default a block comes every second, and a slice every 100 ms."""
     node = dev_node(chain_id=CHAIN_ID, block_time_ms=block_ms, slice_interval_ms=slice_ms)
     dialect = DIALECTS["preconf"].with_receipts("preconfirmed")
     server = Server(node, simulate, [Listener(dialect, port=0)], threads=2)

@@ -1,4 +1,4 @@
-"""Tests that a paid answer arrives complete, however its handler sends it."""
+"""Tests that a paid answer arrives completely, however its handler sends it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -76,7 +76,8 @@ async def test_what_a_server_may_refuse_to_send_is_not_charged(
     kind: str, status: int, name: str, value: str
 ) -> None:
     if kind == "uvicorn":
-        value = value.replace("\u20ac", "\0")  # ASGI headers are bytes, which are all latin-1
+        # ASGI headers are bytes, which cannot contain the euro sign. A NUL byte replaces it.
+        value = value.replace("\u20ac", "\0")
     shop, till = Shop(status=status, headers=[(name, value)]), Till()
     async with SERVERS[kind](shop, wall_of(till)) as port:
         answered, _ = await exchange(port, raw("GET", paid(), path="/paid/x"))
@@ -84,7 +85,7 @@ async def test_what_a_server_may_refuse_to_send_is_not_charged(
 
 
 class Markup(str):
-    """Text of a template engine. wsgiref rejects it in a header."""
+    """A text class as in template engines, which wsgiref rejects in a header."""
 
 
 @pytest.mark.parametrize("kind", SERVERS)

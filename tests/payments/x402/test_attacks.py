@@ -1,4 +1,4 @@
-"""Tests attacks on the paywall through every server family, on raw sockets."""
+"""Tests attacks on the paywall with raw HTTP requests, on every server family."""
 
 import gzip
 import zlib
@@ -53,7 +53,7 @@ async def test_an_unknown_method_of_a_sold_path_is_refused(
     shop = Shop()
     async with SERVERS[server](shop, wall(route)) as port:
         status, answer = await exchange(port, raw(method, {}))
-        assert status in (400, 405), answer  # 400: the server's own parser refuses it
+        assert status in (400, 405), answer  # 400 comes from the server's own parser.
         assert b"secret" not in answer
         assert (await exchange(port, raw("GET", {})))[0] == 402
         assert (await exchange(port, raw("GET", {}, path="/free")))[0] == 200
@@ -87,7 +87,8 @@ async def test_a_preflight_is_free_and_gives_nothing_away(server: str, route: st
     async with SERVERS[server](shop, wall(route)) as port:
         status, answer = await exchange(port, raw("OPTIONS", PREFLIGHT))
         assert b"secret" not in answer
-        if route == "GET /weather":  # the handler of OPTIONS is free
+        # OPTIONS has no price there, so the handler answers it for free.
+        if route == "GET /weather":
             assert status == 200 and b"access-control-allow-origin: *" in answer.lower()
             assert len(shop.bodies) == 1
         else:
@@ -109,7 +110,7 @@ def test_a_route_names_a_method() -> None:
 
 
 def signed(**changes: Callable[[str], Any]) -> Callable[[Json], Json]:
-    """Returns a function that respells members of the authorization."""
+    """Returns a function that writes members of the authorization in another spelling."""
 
     def respell(payload: Json) -> Json:
         members = dict(payload["authorization"])
@@ -180,7 +181,7 @@ def header_v1(payload: Json) -> dict[str, str]:
 
 
 async def spell(port: int, payload: Json, offer: Requirements, shop: Shop) -> None:
-    """Presents a payment in every spelling: first invalid spellings, then the payer's own."""
+    """Presents the payment in every spelling: the invalid ones first, the payer's own last."""
     for name, change in INVALID.items():
         spelled = change(payload)
         for headers in (header_of(spelled, offer), header_v1(spelled)):
@@ -249,7 +250,7 @@ def post(headers: dict[str, str], body: bytes = b"") -> bytes:
 
 
 async def sent(server: str, request: bytes, *, end: bool = False) -> tuple[int, Shop, Till]:
-    """Sends a paid request. Returns status, shop and till."""
+    """Sends a paid request to a server. Returns the status, the shop and its engine."""
     shop, till = Shop(), Till()
     async with SERVERS[server](shop, wall("POST /weather", engine=till)) as port:
         status, answer = await exchange(port, request, end=end)
@@ -267,7 +268,7 @@ async def test_a_paid_body_arrives_as_it_was_sent(server: str, form: str, size: 
     else:
         request = post({"Content-Length": str(size)}, body)
     status, shop, till = await sent(server, request)
-    if server == "wsgiref" and form == "chunked":  # wsgiref decodes no chunks
+    if server == "wsgiref" and form == "chunked":  # wsgiref does not decode chunked bodies
         assert (status, shop.bodies, till.nonces) == (411, [], [])
     else:
         assert status == 200 and shop.bodies == [body] and len(till.nonces) == 1
@@ -315,9 +316,10 @@ async def test_a_compressed_body_arrives_or_is_refused(server: str, encoding: st
     body = bytes(range(256)) * 4096
     packed = compressed(encoding, body)
     status, shop, till = await sent(server, encoded(encoding, packed))
-    if server == "aiohttp":  # aiohttp decompresses, and does not notice a truncated body
+    # aiohttp decompresses the body itself and does not notice that it is truncated
+    if server == "aiohttp":
         assert (status, shop.bodies, till.nonces) == (415, [], [])
-    else:  # the application decompresses it
+    else:  # the application has to decompress the body
         assert status == 200 and shop.bodies == [packed] and len(till.nonces) == 1
 
 
@@ -396,7 +398,7 @@ async def test_an_encoding_that_is_not_one_known_coding_is_refused_and_not_charg
     request = post({"Content-Length": str(len(packed))}, packed)
     headers = [("Content-Encoding", encoding) for encoding in encodings]
     status, shop, till = await sent(server, with_headers(request, headers))
-    # 400: aiohttp has tried to decompress it
+    # With 400, aiohttp has tried to decompress the body.
     assert status == 415 or (status == 400 and server == "aiohttp"), status
     assert not shop.bodies and not till.nonces
 
@@ -432,12 +434,13 @@ async def test_a_body_that_is_framed_in_two_ways_is_refused_and_not_charged(
     request = with_headers(post({}, chunked(b"body")), TWO_FRAMES[frame])
     status, shop, till = await sent(server, request)
     if frame == "two lengths" and server in ("werkzeug", "wsgiref"):
-        # These servers pass on one length. See the limits in SECURITY.md.
+        # These servers use only one of the two lengths. See the limits in SECURITY.md.
         assert len(shop.bodies) == len(till.nonces) == 1
-    elif frame == "underscore" and server != "wsgiref":  # another header
+    # to these servers, a header with an underscore is a different header
+    elif frame == "underscore" and server != "wsgiref":
         assert status in (200, 400) and shop.bodies in ([], [chunked(b"body")[:3]])
     else:
-        # 0: the server closed the connection without reading the body
+        # With 0, the server closed the connection without reading the body.
         assert status in (0, 400, 411, 501), status
         assert not shop.bodies and not till.nonces
 
@@ -452,7 +455,7 @@ async def test_a_length_with_an_underscore_is_no_length_in_wsgi() -> None:
 
 
 def with_headers(request: bytes, headers: list[tuple[str, str]]) -> bytes:
-    """Returns a request with additional headers. A header may occur twice."""
+    """Returns a request with more headers. The same header may occur twice."""
     start, _, rest = request.partition(b"\r\n")
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
     return start + b"\r\n" + lines.encode() + rest
@@ -484,7 +487,7 @@ async def test_every_upgrade_of_a_sold_path_is_refused_and_not_charged(
 @pytest.mark.parametrize("offered", ["h2c", "H2C", "h2c, h2c"])
 @every_server
 async def test_an_offer_of_http2_is_an_ordinary_request(server: str, offered: str) -> None:
-    # as Java's HttpClient and curl --http2 send it
+    # An offer to upgrade to HTTP/2, as Java's HttpClient and curl --http2 send it.
     offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": offered,
              "HTTP2-Settings": "AAEAAEAAAAIAAAAAAAMAAAAAAAQBAAAAAAUAAEAAAAYABgAA"}  # fmt: skip
     shop, till = Shop(), Till()

@@ -1,4 +1,4 @@
-"""Tests payments into the escrow: every check, and the reason of each rejection."""
+"""Tests payments with a hold in the escrow: every check, and the reason of each rejection."""
 
 import time
 from typing import Any
@@ -70,7 +70,7 @@ async def test_what_is_wrong_is_named(town: Street, name: str) -> None:
 
 
 async def test_deadlines_count_from_the_request(town: Street) -> None:
-    """The payer repeats the deadlines that it received some seconds earlier."""
+    """The payer returns deadlines that it received some seconds before."""
     settler = town.settler()
     async with Facilitator([settler], [AuthCapture()]) as facilitator:
         wall = Paywall(facilitator, {"GET /room": Sale([town.hold(settler.account)])})
@@ -108,7 +108,7 @@ def test_deadlines_of_one_s_own_are_not_taken() -> None:
         extra={"captureDeadlineSeconds": 100, "refundDeadlineSeconds": 200},
     )  # fmt: skip
     given = dated(offer, 1_000)
-    # the payload is not examined here
+    # Nothing checks the payload here, so its values are arbitrary.
     signed = {"from": STRANGER, "to": STRANGER, "value": "1", "validAfter": "0"}
     signed |= {"validBefore": "1050", "nonce": "0x" + "01" * 32}
     payload = {"signature": "0x" + "00" * 65, "authorization": signed}

@@ -1,8 +1,8 @@
-"""Tests many paid requests while facilitators are killed: each is paid once, and nothing reverts.
+"""Tests many paid requests while facilitators are killed: each is paid once, without reverts.
 
-Two facilitators run as separate programs with one key and one store. Payers present a payment
-several times concurrently, and again until they get an answer. FASTEVM_X402_REQUESTS sets the
-number of requests.
+Two facilitators run as separate programs with the same key and the same store. Payers present a
+payment several times concurrently, and again until they get an answer. FASTEVM_X402_REQUESTS sets
+the number of requests.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from .street import PRICE, Served, Street, street, usdc
 
 REQUESTS = int(os.environ.get("FASTEVM_X402_REQUESTS", "24"))
 AT_ONCE = 24
-KILLS_EVERY = (2.0, 6.0)  # seconds
+KILLS_EVERY = (2.0, 6.0)  # minimum and maximum seconds between two kills
 USED = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5"
 
 
@@ -77,7 +77,7 @@ class Program:
 
 
 class Either:
-    """Calls a random facilitator."""
+    """An engine that sends each call to a random facilitator."""
 
     def __init__(self, programs: list[Program]) -> None:
         self.remotes = [
@@ -96,7 +96,7 @@ class Either:
 
 
 async def buy(town: Street, session: aiohttp.ClientSession, url: str, index: int) -> float:
-    """Pays for one answer with one payment, repeatedly. Returns the seconds since the signature."""
+    """Presents one payment until it is answered. Returns the seconds since it was signed."""
     buyer = town.buyer(4 + index % 6)
     async with session.get(url) as asked:
         headers = dict([buyer.pay(asked.headers, await asked.read())])
@@ -117,7 +117,7 @@ async def buy(town: Street, session: aiohttp.ClientSession, url: str, index: int
 
 
 async def sell(town: Street, programs: list[Program]) -> list[float]:
-    """Pays for all answers. Returns the seconds of each."""
+    """Pays for all answers while facilitators are killed. Returns the seconds of each."""
     wall = Paywall(Either(programs), {"GET /item/*": Sale([town.offer(max_timeout=3_600)])})
 
     async def item(request: web.Request) -> web.Response:

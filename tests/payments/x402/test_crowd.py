@@ -1,7 +1,7 @@
-"""Tests a crowd at the paywall: honest clients pay while strangers attack each payment.
+"""Tests many honest clients at the paywall, while strangers try to use each payment.
 
-Every payment is answered exactly once to its payer, or again only to the payer, and the amounts are
-right. FASTEVM_X402_PAID and FASTEVM_X402_HOSTILE set how many requests each server family gets.
+Every payment must be answered exactly once, again only to its payer, and with the right amount.
+FASTEVM_X402_PAID and FASTEVM_X402_HOSTILE set the number of requests per server family.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ from .street import PRICE, Street
 PAID = int(os.environ.get("FASTEVM_X402_PAID", "6"))
 HOSTILE = int(os.environ.get("FASTEVM_X402_HOSTILE", "90"))
 AT_ONCE = 8
-GREEDY = 5  # presentations of one payment by a greedy payer
+GREEDY = 5  # how often a greedy payer presents one payment
 CLIENTS = ("payer", "pypi", "npm")
 FAMILIES = ("aiohttp", "uvicorn", "werkzeug")
 
 
 class Market(Shop):
-    """Sells items. No two answers are equal."""
+    """A shop whose answers are all different."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,9 +47,9 @@ class Market(Shop):
 
 
 class Tap:
-    """An engine that publishes each payment, and its URL, when its settlement starts.
+    """An engine that tells the strangers each payment with its URL when its settlement starts.
 
-    Strangers would see the payment on the chain, but not the URL.
+    In reality they would see the payment on the chain, but not the URL.
     """
 
     def __init__(self, engine: Any) -> None:
@@ -65,7 +65,7 @@ class Tap:
 
 
 class Strangers:
-    """Attackers with all public data of every payment. They know no key and no payment id."""
+    """Attackers that know all public data of every payment, but neither a key nor a payment id."""
 
     def __init__(self, town: Street, port: int, tap: Tap, wanted: int) -> None:
         self.town, self.port, self.tap, self.wanted = town, port, tap, wanted
@@ -157,7 +157,7 @@ ATTACKS: tuple[Attack, ...] = (
 
 
 async def pay_ourselves(town: Street, urls: list[str]) -> dict[str, list[str]]:
-    """Pays with our payer. Requests each answer again with the same payment."""
+    """Pays for URLs with fastevm's payer. Requests each answer again with the same payment."""
     buyer, bought = town.buyer(4), dict[str, list[str]]()
     gate = asyncio.Semaphore(AT_ONCE)
     async with aiohttp.ClientSession() as session:
@@ -178,7 +178,7 @@ async def pay_ourselves(town: Street, urls: list[str]) -> dict[str, list[str]]:
 
 
 async def pay_with(client: str, town: Street, urls: list[str]) -> dict[str, list[str]]:
-    """Pays with a published client."""
+    """Pays for URLs with a published client."""
     if client == "payer":
         return await pay_ourselves(town, urls)
     words, environment = command(client)
@@ -195,7 +195,7 @@ async def pay_with(client: str, town: Street, urls: list[str]) -> dict[str, list
 
 
 async def be_greedy(town: Street, port: int, tap: Tap, times: int) -> int:
-    """Presents one payment for several items concurrently. Returns the number of paid answers."""
+    """Presents one payment for several items concurrently. Returns how many answers were paid."""
     offer, found = town.offer(), 0
     for number in range(times):
         crowd = Strangers(town, port, tap, 0)
@@ -216,7 +216,7 @@ async def test_each_payment_is_answered_to_its_payer_once(
     town: Street, family: str, client: str
 ) -> None:
     if client != "payer":
-        command(client)  # skips
+        command(client)  # skips the test if the client is missing
     market, begun = Market(), time.monotonic()
     before = await town.balance(town.shop.address)
     async with Facilitator([town.settler()]) as facilitator:

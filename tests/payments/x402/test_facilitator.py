@@ -1,4 +1,4 @@
-"""Tests that ``exact`` payments are verified and settled once each, with documented reasons."""
+"""Tests that each ``exact`` payment is settled once, or rejected with a documented reason."""
 
 import asyncio
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from .test_attacks import header_of
 
 
 async def transfers(town: Street) -> list[Any]:
-    """Returns the statuses of the transactions of the facilitator's accounts on the chain."""
+    """Returns the receipt statuses of all transactions that the facilitator's accounts sent."""
     await town.client.call("evm_mine")
     found = []
     for number in range(town.node.chain.head.number + 1):
@@ -100,7 +100,7 @@ async def test_verification_sees_a_settlement_at_once(town: Street) -> None:
 async def test_settling_again_and_at_once_sends_one_transaction(town: Street) -> None:
     offer = town.offer()
     payment = town.payment(offer)
-    # two processes: two settlers on one store
+    # Two settlers on one store behave like two processes.
     async with Facilitator([town.settler()]) as item, Facilitator([town.settler()]) as other:
         answers = await asyncio.gather(
             *(engine.settle(payment, offer, "mine") for engine in (item, other, item, other, item))
@@ -115,7 +115,7 @@ async def test_settling_again_and_at_once_sends_one_transaction(town: Street) ->
 
 
 def with_settings(town: Street, change: str) -> ChainSettler:
-    """Returns a settler that rejects all payments of `Street.offer`."""
+    """Returns a settler with a changed setting, which makes it reject `Street.offer`."""
     if change == "recipients":
         return town.settler(recipients=frozenset([town.payer.address]))
     settler = town.settler()
@@ -147,7 +147,7 @@ async def test_a_facilitator_with_other_settings_answers_for_a_payment_that_was_
     assert (await facilitator.verify(payment, offer)).reason in SPENT
     settled = await facilitator.settle(payment, offer, "mine")
     stranger = await facilitator.settle(payment, offer, "theirs")
-    if change == "chain":  # there is no node to ask for the result
+    if change == "chain":  # on another chain, there is no node that knows the result
         assert settled.reason in SPENT and "settings have changed" in settled.message
     else:
         assert settled.success and settled.transaction
@@ -160,14 +160,14 @@ async def test_a_facilitator_with_other_settings_answers_for_a_payment_that_was_
         replace(offer, pay_to=town.payer.address),
     ):
         sold = read_payment(other, dict(payment.payload))
-        # of the caller that may get the success, for an offer that was not paid
+        # The caller that may get the success presents the payment for another, unpaid offer.
         assert (await facilitator.settle(sold, other, "mine")).reason is not None
     assert await transfers(town) == [1]
 
 
 @dataclass
 class Remote:
-    """A facilitator with settings that the paywall does not know."""
+    """A facilitator that has settings the paywall does not know."""
 
     engine: Facilitator
 
@@ -219,7 +219,7 @@ async def test_a_caller_without_a_key_gets_one_success(town: Street) -> None:
 
 
 async def test_a_late_caller_does_not_take_over(town: Street) -> None:
-    """One of two processes checks slowly, and continues after the other process has answered."""
+    """One of two processes checks so slowly that the other process has answered meanwhile."""
     offer = town.offer()
     payment = town.payment(offer)
     slow = town.settler()
@@ -274,7 +274,7 @@ async def test_what_was_settled_is_reported_after_a_restart_and_after_the_deadli
 async def test_a_payment_that_was_made_is_spent_also_after_its_window(
     town: Street, kind: str, store: str
 ) -> None:
-    """A paywall that lost its grants then answers 409, and not 402."""
+    """A paywall that lost its grants then answers 409, not 402, which would ask for money again."""
     settler = town.settler()
     offer, other = town.offer(max_timeout=8), town.offer(max_timeout=8)
     if kind == "auth-capture":
@@ -300,7 +300,7 @@ async def test_a_payment_that_was_made_is_spent_also_after_its_window(
 
 
 async def test_somebody_else_submits_the_same_payment(town: Street) -> None:
-    """The payer's transfer was made anyway, so nobody may request a second payment."""
+    """The payer's transfer is on the chain, so nobody may ask for a second payment."""
     offer = town.offer()
     payment = town.payment(offer)
     ours = town.settler(2, "ours.db")
@@ -368,7 +368,7 @@ async def test_only_listed_recipients_are_served(town: Street) -> None:
 
 
 class Deaf(HttpTransport):
-    """Forwards requests until a request contains a given method. Loses that answer."""
+    """A connection that loses the answer to the method ``word``, and later most others."""
 
     word = b"eth_sendRawTransaction"
     lose = False
@@ -429,7 +429,7 @@ async def test_a_receipt_that_is_not_indexed_is_no_failed_payment(
 
 
 class Swallowing(Unindexed):
-    """Loses the first transaction that it accepts."""
+    """A node that accepts the first transaction and loses it."""
 
     lost = False
 
@@ -441,7 +441,7 @@ class Swallowing(Unindexed):
 
 
 async def test_a_payment_of_somebody_else_counts_once_its_logs_are_indexed(town: Street) -> None:
-    """Our transaction reverts because the nonce is used. Only the logs show for whom."""
+    """The facilitator's transaction reverts. Only logs show whom the other transaction paid."""
     offer = town.offer()
     payment = town.payment(offer)
     node = Swallowing(town.server.urls[0], "eth_getLogs")
@@ -466,7 +466,7 @@ async def test_a_payment_of_somebody_else_counts_once_its_logs_are_indexed(town:
 
 
 def claim_of(settler: ChainSettler, payment: Payment, offer: Requirements) -> tuple[Any, Any]:
-    """Returns the claim of a payment with its check, for `ChainSettler.settle`."""
+    """Returns a payment's claim and its check, the arguments of `ChainSettler.settle`."""
     scheme = Exact()
     claim = scheme.read(settler, payment, offer)
     return claim, lambda: scheme.check(settler, claim)

@@ -1,4 +1,4 @@
-"""Tests a hold from the payer's request to the last refund, all of it over HTTP."""
+"""Tests a hold over HTTP, from the payer's request to the last refund."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +19,10 @@ ROOM = 1_000 * PRICE
 
 @asynccontextmanager
 async def hotel(town: Street, settler: Any) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
-    """Runs a hotel that holds the price of a room. Returns its URL and the operator's client."""
+    """Runs a hotel that holds the price of a room.
+
+    Returns its URL and a client for the operator.
+    """
     facilitator = Facilitator([settler], [AuthCapture()])
     wall = Paywall(facilitator, {"GET /room": Sale([town.hold(settler.account, amount=ROOM)])})
 
@@ -37,7 +40,7 @@ async def hotel(town: Street, settler: Any) -> AsyncIterator[tuple[str, aiohttp.
 
 
 async def book(town: Street, url: str, session: aiohttp.ClientSession) -> str:
-    """Books a room as a payer. Returns the hold's id."""
+    """Pays for a room as a new payer. Returns the id of the hold."""
     async with aiohttp.ClientSession() as own:
         answer = await town.buyer().get(own, url)
     assert answer.status == 200, answer
@@ -61,7 +64,7 @@ async def test_a_hold_is_captured_refunded_and_voided_over_http(town: Street) ->
         part = {"amount": str(ROOM * 4 // 10), "key": "night 1"}
         status, first = await post(session, f"{hold_url}/capture", **part)
         assert status == 200 and first["state"] in ("seen", "final"), first
-        # repeating a capture changes nothing; more than the rest is rejected
+        # Repeating a capture with its key changes nothing. Capturing more than is left is rejected.
         _, again = await post(session, f"{hold_url}/capture", **part)
         assert again["transaction"] == first["transaction"]
         status, body = await post(session, f"{hold_url}/capture", amount="1", key="night 1")
@@ -81,7 +84,7 @@ async def test_a_hold_is_captured_refunded_and_voided_over_http(town: Street) ->
             str(ROOM * 7 // 10),
         )
         assert {movement["kind"] for movement in body["movements"]} == {"part"}
-        # the operator pays refunds from its own tokens
+        # The operator pays refunds from its own token balance.
         refund = {"amount": str(ROOM // 10), "key": "breakfast"}
         status, body = await post(session, f"{hold_url}/refund", **refund)
         assert status == 409, body

@@ -129,7 +129,7 @@ async def test_a_member_of_the_wrong_type_is_a_bad_request(
             for value in values:
                 status, text = await post(message({name: value}))
                 assert status == 400 and f"extra.{name}" in text, (name, value, status, text)
-                body = message()  # the payer's copy of the offer differs
+                body = message()  # the request's offer differs from the payer's copy
                 body["paymentRequirements"] = message({name: value})["paymentRequirements"]
                 status, text = await post(body)
                 assert status in (200, 400) and '"isValid": true' not in text, (name, value, text)
@@ -316,9 +316,9 @@ async def test_a_remote_facilitator_follows_no_redirect_and_bounds_answers(town:
 
 
 def vendor_of(town: Street, settle: Callable[[], web.Response]) -> web.Application:
-    """Serves another vendor's facilitator.
+    """Returns the facilitator of another vendor, which accepts every payment as valid.
 
-    Every payment is valid, and ``settle()`` answers settlements.
+    ``settle()`` returns its answer to a settlement.
     """
 
     async def verified(_: web.Request) -> web.Response:
@@ -334,13 +334,13 @@ def vendor_of(town: Street, settle: Callable[[], web.Response]) -> web.Applicati
 
 
 def failed(status: int = 200, **members: Any) -> web.Response:
-    """Returns the vendor's answer to a failed settlement."""
+    """Returns another vendor's answer to a settlement that failed."""
     failure = {"success": False, "transaction": "", "network": "eip155:84532"}
     return web.json_response({**failure, **members}, status=status)
 
 
 SENT = "0x" + "ab" * 32
-# A facilitator's answer, and whether the payer may sign again.
+# Name -> the facilitator's answer (members and status), and whether the payer may sign again.
 FAILURES: dict[str, tuple[dict[str, Any], int, bool]] = {
     "balance": ({"errorReason": "insufficient_funds"}, 200, True),
     "signature": ({"errorReason": "invalid_exact_evm_payload_signature"}, 200, True),
@@ -398,7 +398,7 @@ async def test_only_a_failure_that_moved_no_money_asks_for_another_payment(
 async def test_a_refusal_after_an_unclear_settlement_is_no_402(
     town: Street, tmp_path: Path
 ) -> None:
-    """The payment itself may have spent the balance that the facilitator misses."""
+    """The facilitator reports a missing balance, which this payment itself may have spent."""
     answers: list[web.Response] = []
 
     def failure(**members: Any) -> web.Response:
@@ -415,7 +415,7 @@ async def test_a_refusal_after_an_unclear_settlement_is_no_402(
             request = Request("GET", "/weather", "http://shop.example/weather", headers)
             answers += [web.Response(status=502), failure(), last]
             for expected in (503, 503, status):
-                # every request goes to another process of the server
+                # as if each request reached another process of the server
                 grants = FileGrants(tmp_path / "grants.db")
                 remote = RemoteFacilitator(served.url)
                 wall = Paywall(remote, {"GET /weather": Sale([offer])}, grants=grants)

@@ -1,4 +1,4 @@
-"""Tests that no spelling of a paid path reaches its handler without payment, in any framework."""
+"""Tests that no spelling of a paid path reaches its handler unpaid, in any framework."""
 
 import asyncio
 import re
@@ -447,7 +447,7 @@ PATHS = ["/" + "".join(word) for length in range(6) for word in product("ab/", r
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_star_of_a_route_is_any_text(route: str) -> None:
-    """Compares the result with a regular expression."""
+    """Compares the matching with a regular expression that has ".*" for each star."""
     wanted = re.compile(".*".join(map(re.escape, route.rstrip("/").split("*"))) + "/?", re.DOTALL)
     wall = Paywall(Till(), {"GET " + route: Sale([OFFER])})
     for path in PATHS:
@@ -457,7 +457,7 @@ def test_a_star_of_a_route_is_any_text(route: str) -> None:
 
 
 def test_a_route_with_many_stars_is_matched_in_linear_time() -> None:
-    """For this path, a regular expression needs more than 10**60 steps."""
+    """A backtracking regular expression would need more than 10**60 steps for this path."""
     wall = Paywall(Till(), {"GET /" + "*a" * 50 + "b": Sale([OFFER])})
     for end, sold in (("", False), ("b", True), ("b/", True), ("c", False)):
         path = "/" + "a" * 5_000 + end

@@ -1,4 +1,4 @@
-"""Tests that a payer keeps its payment: from other servers, and until it knows the result."""
+"""Tests that a payer shows its payment to no other server, and keeps it until it has the result."""
 
 import json
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ BUYER = Payer(b"\x05" * 32, {usdc(): FUNDS})
 
 
 class Site:
-    """A shop that answers its first paid requests with ``statuses``, without the paywall."""
+    """A shop without the paywall that answers its first paid requests with ``statuses``."""
 
     def __init__(self, statuses: tuple[int, ...] = ()) -> None:
         self.statuses, self.till = list(statuses), Till()

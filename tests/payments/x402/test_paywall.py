@@ -1,4 +1,4 @@
-"""Tests the paywall behind its three adapters: 402, payment, and one answer per payment."""
+"""Tests the paywall with its three adapters: 402, payment, and one answer per payment."""
 
 import asyncio
 import json
@@ -131,7 +131,7 @@ async def on_flask(shop: Shop, wall: Paywall) -> AsyncIterator[str]:
     app.add_url_rule("/weather", "weather", weather)
     app.add_url_rule("/free", "free", weather)
     loop = LoopThread()
-    # the engine of these tests uses this loop; a program's engine uses the thread's loop
+    # In a test the engine runs on this loop. In a program it would run on the thread's own loop.
     here = asyncio.get_running_loop()
     wall.engine = Elsewhere(wall.engine, here)
     app.wsgi_app = WsgiPaymentMiddleware(app.wsgi_app, wall, loop)  # type: ignore
@@ -193,7 +193,7 @@ async def test_an_answer_is_sold_once(town: Street, adapter: str, upfront: bool)
             assert head.status == 402
         async with session.get(url + "//weather") as twisted:
             assert twisted.status in (402, 404)
-    assert shop.calls == 2  # the free call and the paid call
+    assert shop.calls == 2  # one free and one paid request
     assert await town.balance(town.shop.address) == before + PRICE
 
 
@@ -220,7 +220,8 @@ async def test_version_one_pays_with_its_own_headers(town: Street) -> None:
         aiohttp.ClientSession() as session,
     ):
         async with session.get(url + "/weather") as asked:
-            presented = buyer.pay({}, await asked.read())  # sees the body only
+            # the client reads the offer only from the body
+            presented = buyer.pay({}, await asked.read())
         assert presented.name == "X-PAYMENT"
         async with session.get(url + "/weather", headers=dict([presented])) as answer:
             assert answer.status == 200, await answer.text()
@@ -243,7 +244,7 @@ async def test_a_remote_facilitator_sells_the_same(town: Street) -> None:
 
 
 class Slow:
-    """An engine that reports settlements as pending at first."""
+    """An engine whose settlements are pending at first."""
 
     def __init__(self, engine: Any, unknown: int) -> None:
         self.engine, self.unknown, self.settled = engine, unknown, 0
@@ -294,7 +295,7 @@ async def test_a_server_that_restarts_gives_what_was_paid_for(town: Street, tmp_
         port = url.rsplit(":", 1)[1]
         wall = wall_of(facilitator, town, grants=FileGrants(file))
         async with on_aiohttp(shop, wall) as url:
-            # an unchanged address, so the request is the same
+            # The Host header is the one of the first request, so this is the same request.
             headers["Host"] = f"127.0.0.1:{port}"
             async with session.get(url + "/weather", headers=headers) as answer:
                 assert answer.status == 200
@@ -333,7 +334,7 @@ def test_a_sale_needs_an_offer() -> None:
 
 @pytest.mark.parametrize("method", ["FETCH", "GTE", "get|post", "PROPFIND"])
 def test_a_mistyped_method_of_a_route_is_refused(method: str) -> None:
-    """A mistyped method would leave the intended method without a price."""
+    """If a misspelt method were accepted, the intended method would have no price."""
     with pytest.raises(InvalidTerms, match="is not a standard HTTP method"):
         Paywall(Till(), {f"{method} /weather": Sale([OFFER])})
 
@@ -394,7 +395,7 @@ async def test_a_remote_facilitator_is_not_asked_before_the_first_payment() -> N
 
 @dataclass
 class Refusing(Till):
-    """A remote facilitator that rejects every payment, with a custom message."""
+    """A remote facilitator that rejects every payment with its own message."""
 
     async def verify(self, payment: Payment, offer: Requirements) -> Verified:
         text = "chain 31337 is not served \x1b[31m" + "x" * 1_000
@@ -415,7 +416,7 @@ async def test_a_402_says_why_and_where_the_offer_is(chain_id: int) -> None:
         reply = await wall.handle(asked, run)
         body = json.loads(reply.body)
         assert reply.status == 402 and body["error"]
-        if chain_id == 31_337:  # version 1 has no name for it
+        if chain_id == 31_337:  # version 1 of x402 has no name for this chain
             assert "accepts" not in body
             assert "the offer is in the header PAYMENT-REQUIRED" in body["message"]
         else:

@@ -1,4 +1,4 @@
-"""Tests payments with public signatures: reverted, submitted by others, or claimed by strangers."""
+"""Tests payments with public signatures: reverted, submitted by others, claimed by strangers."""
 
 import asyncio
 import time
@@ -45,7 +45,7 @@ GAS = 150_000
 
 
 class Blind(Exact):
-    """Sends payments that fail on the chain, as if the payer's money left after the simulation."""
+    """Sends payments without simulating them, so that unfunded payments revert."""
 
     blind = True
 
@@ -72,7 +72,7 @@ def blind(settler: ChainSettler) -> tuple[Facilitator, Blind]:
 
 
 async def reverted(town: Street, settle: Callable[[], Awaitable[Any]], count: int = 1) -> None:
-    """Settles until ``count`` transactions have reverted. No answer may be final."""
+    """Settles until ``count`` transactions have reverted. Asserts that no answer is final."""
     async with asyncio.timeout(MAX_WAIT):
         while (await transfers(town)).count(0) < count:
             answer = await settle()
@@ -90,7 +90,8 @@ async def test_a_reverted_payment_is_not_final_while_its_signature_is_valid(town
             return await facilitator.settle(payment, offer, "mine")
 
         await reverted(town, settle)
-        scheme.blind = False  # the simulation finds no money, but the answer is still not final
+        # Now the simulation notices the missing money, but the answer is still not final.
+        scheme.blind = False
         for _ in range(3):
             answer = await settle()
             assert answer.pending and "final" not in answer.show(2), answer
@@ -104,7 +105,7 @@ async def test_a_reverted_payment_is_not_final_while_its_signature_is_valid(town
 
 
 async def test_the_newest_transaction_decides(town: Street) -> None:
-    """A second transaction is pending while the first transaction's receipt reports a failure."""
+    """The first transaction's receipt reports a failure while a second one is pending."""
     offer, payer = town.offer(), poor()
     payment = read_payment(offer, payload_of(payer, offer))
     facilitator, _ = blind(town.settler(settle_for=0.5))
@@ -156,7 +157,8 @@ async def test_a_reverted_payment_can_be_made_until_thirty_seconds_after_its_win
         for timestamp, pending in times.items():
 
             async def uses(order: Order, first: int, at: int = timestamp) -> Any:
-                return [], False, at  # the nonce is unused in the state of a block of this time
+                # The nonce is unused in a block with this timestamp.
+                return [], False, at
 
             monkeypatch.setattr(settler, "_uses", uses)
             settled, _ = await settler._ended(order)
@@ -164,7 +166,7 @@ async def test_a_reverted_payment_can_be_made_until_thirty_seconds_after_its_win
 
 
 async def test_a_stranger_does_not_take_over_a_reverted_payment(town: Street) -> None:
-    """At the paywall, the payer gets 503 and strangers get 409 until the money has moved."""
+    """Until the money has moved, the paywall answers 503 to the payer and 409 to strangers."""
     offer, payer = town.offer(), poor()
     payload = payload_of(payer, offer)
     facilitator, _ = blind(town.settler(settle_for=0.5))
@@ -202,7 +204,8 @@ async def test_payments_that_the_balance_does_not_cover_are_not_sent(town: Stree
     await give_tokens(town.client, usdc(), payer.address, PRICE)
     await town.client.call("evm_mine")
     payments = [read_payment(offer, payload_of(payer, offer)) for _ in range(8)]
-    facilitator, _ = blind(town.settler())  # all simulations see the whole balance
+    # every simulation passes, because each sees the whole balance
+    facilitator, _ = blind(town.settler())
     async with facilitator:
         answers = await asyncio.gather(
             *(facilitator.settle(payment, offer) for payment in payments), return_exceptions=True
@@ -240,7 +243,7 @@ async def test_a_server_without_a_key_is_not_displaced_by_a_stranger_with_one(
 async def test_a_payment_that_somebody_else_submitted_counts_for_the_first_request(
     town: Street,
 ) -> None:
-    """The payment was valid when verified, and on the chain before it was settled."""
+    """The payment was verified before, and is on the chain when it is to be settled."""
     offer = town.offer()
     payment, unseen = town.payment(offer), town.payment(offer)
     ours, theirs = town.settler(2, "ours.db"), town.settler(4, "theirs.db")
@@ -251,7 +254,8 @@ async def test_a_payment_that_somebody_else_submitted_counts_for_the_first_reque
         forged = read_payment(offer, {**payment.payload, "signature": "0x" + "11" * 65})
         used = "invalid_exact_evm_nonce_already_used"
         assert (await facilitator.settle(forged, offer, "theirs")).reason == used
-        # without verification, anybody could present data read from the chain
+        # Without a previous verification, anybody could present a payment that is public on the
+        # chain.
         assert (await facilitator.settle(unseen, offer, "theirs")).reason == used
         answer = await facilitator.settle(payment, offer, "mine")
         assert answer.success, answer
@@ -264,7 +268,7 @@ async def test_a_payment_that_somebody_else_submitted_counts_for_the_first_reque
 async def test_an_order_and_a_sale_that_come_together_are_not_both_accepted(
     town: Street, monkeypatch: pytest.MonkeyPatch, first: str, scheme: str
 ) -> None:
-    """Each checks for the other before the other is added."""
+    """The checks are skipped, as if both had looked for the other before either was stored."""
     settler = town.settler()
     offer = town.offer()
     if scheme == "auth-capture":
@@ -318,7 +322,7 @@ async def test_a_transfer_does_not_pay_an_order_and_a_sale(town: Street, kind: K
             await facilitator.verify(payment, offer), await facilitator.settle(payment, offer)
         ):  # fmt: skip
             assert answer.reason == "invalid_payload"
-        # nor the reverse
+        # Nor can a settled sale become an order.
         sold = town.payment(offer)
         assert (await facilitator.settle(sold, offer)).success
         terms = claim_of(settler, sold, offer)[0].authorization.terms

@@ -1,4 +1,4 @@
-"""Tests that a paid answer is given once, and again only to its payer."""
+"""Tests that a paid answer is delivered once, and again only to its payer."""
 
 import asyncio
 import json
@@ -49,9 +49,9 @@ every_server = pytest.mark.parametrize("server", SERVERS)
 
 
 class Chain(Till):
-    """An engine that checks signatures and nonces, as a chain does.
+    """An engine that checks signatures and nonces, as the token on a chain does.
 
-    ``pending``: number of settlements that first answer "pending".
+    ``pending``: how many settlements first answer "pending".
     """
 
     def __init__(self, good: str, pending: int = 0) -> None:
@@ -93,7 +93,7 @@ def payload() -> Json:
 
 
 def strangers(payload: Json) -> list[dict[str, str]]:
-    """Returns headers of somebody who has read the chain: all but the payer's secrets."""
+    """Returns headers that somebody can make who read the chain but knows no secret."""
     rubbish = {**payload, "signature": "0x" + "11" * 65}
     late = {**payload, "authorization": {**payload["authorization"], "validBefore": "1"}}
     dear = {**payload, "authorization": {**payload["authorization"], "value": "1"}}
@@ -105,7 +105,10 @@ def strangers(payload: Json) -> list[dict[str, str]]:
 
 
 async def refuse(port: int, payload: Json, shop: Shop, ran: int) -> None:
-    """Presents the payment as strangers do. Asserts that nobody gets an answer."""
+    """Presents the payment as strangers.
+
+    Asserts that each is rejected and the handler does not run.
+    """
     for headers in strangers(payload):
         status, answer = await exchange(port, raw("GET", headers))
         assert status == 409 and b"secret weather" not in answer, answer
@@ -137,7 +140,7 @@ async def test_a_stranger_who_reads_the_chain_gets_no_answer(
         await refuse(port, payload, shop, 1)
         again = await exchange(port, mine)
         assert again[0] == 200 and reported_body(again) == reported_body(first)
-    # another process, after a restart
+    # a restarted process with the same grants
     if isinstance(grants(), FileGrants):
         async with SERVERS[server](shop, sold(till, grants())) as port:
             await refuse(port, payload, shop, 1)
@@ -179,7 +182,8 @@ async def test_before_the_settlement_the_signature_proves_the_payer(payload: Jso
     async with SERVERS["aiohttp"](shop, sold(till)) as port:
         mine = raw("GET", header_of(payload, OFFER, None))
         assert (await exchange(port, mine))[0] == 500 and not till.nonces
-        for headers in strangers(payload)[3:]:  # all but those with the payer's signature
+        # all except those that contain the payer's signature
+        for headers in strangers(payload)[3:]:
             assert (await exchange(port, raw("GET", headers)))[0] == 409
         assert (await exchange(port, mine))[0] == 200
         assert (await exchange(port, mine))[0] == 409
@@ -211,7 +215,7 @@ async def test_a_signed_challenge_proves_the_payer_once(
             return status
 
         for value in ("", "e30=", "W10=", "\x7f", proof.value[:-4], theirs.value, "A" * 70_000):
-            if not (value == "\x7f" or len(value) > 8_000):  # the servers refuse these headers
+            if not (value == "\x7f" or len(value) > 8_000):  # servers already reject these headers
                 assert await present(value) == 409
         assert await present(proof.value, host="other.example") == 409
         assert await present(proof.value, path="?other") == 409
@@ -225,7 +229,7 @@ async def test_a_signed_challenge_proves_the_payer_once(
 
 async def test_two_servers_accept_one_challenge_once(payload: Json) -> None:
     class Together(MemoryGrants):
-        """Grants for which both servers read a grant before either server writes it."""
+        """Grants that both servers read before either of them writes."""
 
         meeting: threading.Barrier | None = None
 
@@ -281,7 +285,7 @@ async def test_an_old_challenge_proves_nothing(
 
 
 async def test_the_public_address_decides_and_not_the_host(payload: Json) -> None:
-    """A proxy, or an attacker that relays the challenge, sends another Host header."""
+    """The Host header may come from a proxy, or from an attacker that relays the challenge."""
     till = Chain(payload["signature"])
     wall = Paywall(
         till, {"GET /weather": Sale([OFFER])}, resource_url="https://api.example/"
@@ -334,7 +338,7 @@ OTHER_SALES = {
 
 
 class Strict(Chain):
-    """A chain that asserts the offer of its payment."""
+    """An engine that asserts that the payment is settled with the offer that the payer chose."""
 
     async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
         assert offer == OFFER
@@ -348,7 +352,7 @@ class Strict(Chain):
 async def test_a_known_payment_is_answered_although_the_sale_has_changed(
     server: str, how: str, change: str, payload: Json, tmp_path: Path
 ) -> None:
-    """A pending payment gets 503 and never 402. A settled payment gets the answer, also again."""
+    """A pending payment gets 503, never 402. A settled payment gets the answer, also repeatedly."""
     shop, till, offers = Shop(), Strict(payload["signature"], pending=2), [OFFER]
 
     async def price(request: Request) -> Sale:
@@ -455,7 +459,7 @@ def test_a_file_of_grants_without_offers_is_read(tmp_path: Path) -> None:
 
 
 class Seen(MemoryGrants):
-    """Records the added grants."""
+    """Grants that record what was added."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -504,7 +508,7 @@ async def test_a_process_without_a_sign_of_life_is_replaced_after_120_s(
     assert (await wall.handle(asked, run)).status == status
 
 
-# --- ids ------------------------------------------------------------------------------------------
+# --- payment ids ----------------------------------------------------------------------------------
 
 
 @every_server
@@ -547,7 +551,7 @@ def test_a_challenge_can_be_answered_for_five_minutes(payload: Json, age: int, g
 
 
 async def test_a_payer_repeats_its_payment_with_its_id(town: Street) -> None:
-    """Our payer loses answers and gets them again without a second payment."""
+    """fastevm's payer loses answers, and gets them again with the payment id, not by paying."""
     shop, buyer = Shop(), town.buyer()
     before = await town.balance(town.shop.address)
     async with Facilitator([town.settler()]) as facilitator:
@@ -774,7 +778,7 @@ async def test_a_request_that_is_given_up_leaves_no_lock() -> None:
 
 
 class Slow(Shop):
-    """A handler that waits until ``go`` is set."""
+    """A shop whose handler waits until ``go`` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -869,7 +873,7 @@ async def test_two_processes_make_one_answer(tmp_path: Path, payload: Json) -> N
 async def test_a_process_that_works_long_keeps_its_payment(
     tmp_path: Path, payload: Json, monkeypatch: pytest.MonkeyPatch, blocks: bool, upfront: bool
 ) -> None:
-    """The handler runs longer than a hold lasts. It may even block the event loop."""
+    """The handler runs longer than a payment is reserved, and may even block the event loop."""
     monkeypatch.setattr("fastevm.payments.x402.purchase.HELD_SECONDS", 2.0)
     monkeypatch.setattr("fastevm.payments.x402.renewal.EVERY_SECONDS", 0.1)
     till, ran, answers = Chain(payload["signature"]), [], []
@@ -922,7 +926,7 @@ async def test_a_process_that_died_is_replaced(
 
 @asynccontextmanager
 async def two_shops(town: Street) -> AsyncIterator[list[Paywall]]:
-    """Provides two servers behind one facilitator. The servers share no state."""
+    """Provides the paywalls of two servers that share a facilitator but no state."""
     async with Facilitator([town.settler()]) as facilitator:
         offer = town.offer()
         yield [Paywall(facilitator, {"GET /weather": Sale([offer])}) for _ in range(2)]

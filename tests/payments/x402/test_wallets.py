@@ -35,7 +35,7 @@ async def wallet_of(town: Street, owner: str) -> tuple[str, bytes]:
 
 
 def payload(town: Street, offer: Any, payer: str, key: Any) -> tuple[Json, bytes]:
-    """Returns a payload that the wallet's one owner has signed."""
+    """Returns a payload signed by the wallet's only owner, with the signature."""
     terms = Terms(
         payer=payer, recipient=offer.pay_to, value=offer.amount, valid_after=0,
         valid_before=now() + 300,
@@ -66,7 +66,7 @@ async def test_a_wallet_that_is_not_there_yet_is_made_on_the_way(town: Street) -
     answer = await settle(town, message, offer, factories=(factory(),))
     assert answer.success, answer
     assert await town.balance(town.shop.address) == before + PRICE
-    # the wallet is deployed now, so the wrapper is only removed
+    # The wallet is deployed now, so only the inner signature counts.
     message, inner = payload(town, offer, wallet, owner.key)
     message["signature"] = "0x" + wrap(factory(), call, inner).hex()
     assert (await settle(town, message, offer)).success
@@ -75,7 +75,7 @@ async def test_a_wallet_that_is_not_there_yet_is_made_on_the_way(town: Street) -
 
 
 async def test_a_delegated_account_is_a_wallet(town: Street) -> None:
-    """The account's own key counts only because the delegated code accepts it."""
+    """The signature of the account's key counts only because the delegated code accepts it."""
     offer = town.offer()
     payer, owner = Account.create(), Account.create()
     wallet = "0x5701E05701E05701E05701e05701e05701E05702".lower()

@@ -1,4 +1,4 @@
-"""Provides anvil, if installed, and a development node with equal histories."""
+"""Provides a development node and, if it is installed, anvil. Both have the same history."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from .scenario import Side, play
 
 @pytest.fixture(scope="session")
 def ours() -> Iterator[Side]:
-    """Provides the history on a node that makes a block for each transaction."""
+    """Provides the history of `scenario` on a fastevm node that mines a block per transaction."""
     with (
         ServerThread(dev_node(mining=Mining.INSTANT)) as server,
         JsonRpcClient(server.url("geth"), timeout=MAX_WAIT) as client,
@@ -25,7 +25,7 @@ def ours() -> Iterator[Side]:
 
 @pytest.fixture(scope="session")
 def anvil() -> Iterator[Side]:
-    """Provides the history on anvil."""
+    """Provides the history of `scenario` on anvil."""
     with (
         anvil_process() as process,
         JsonRpcClient(process.url, timeout=MAX_WAIT) as client,

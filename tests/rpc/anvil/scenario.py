@@ -16,7 +16,7 @@ from tests.unit.core.interpreter.programs import asm, store_initcode
 SENDER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 NOBODY = "0x" + "77" * 20
 IDENTITY = bytes(19) + b"\x04"
-PAUSE = 0.02  # seconds between attempts
+PAUSE = 0.02  # seconds between two requests for a receipt
 REVERT_DATA = (
     bytes.fromhex("08c379a0")
     + (32).to_bytes(32, "big")
@@ -27,7 +27,7 @@ REVERT_DATA = (
 
 @dataclass
 class Side:
-    """A node with the history. ``receipts``: receipts by name."""
+    """A node with the history. ``receipts``: name of a transaction -> its receipt."""
 
     client: JsonRpcClient
     receipts: dict[str, Any] = field(default_factory=dict)
@@ -80,13 +80,13 @@ def initcode(code: bytes) -> bytes:
 
 
 def call(kind: str, target: bytes, value: int | None = None, output: int = 0) -> bytes:
-    """Returns a call with four bytes of input."""
+    """Returns code that makes a call of one kind, with four bytes of input."""
     values = [] if value is None else [value]
     return asm(output, 0, 4, 28, *values, target, 100_000, f"{kind} POP")
 
 
 def caller_code(echo: bytes, fails: bytes, halts: bytes, dies: bytes) -> bytes:
-    """Returns code with every kind of call and creation, storage and a log."""
+    """Returns code that makes every kind of call and creation, writes storage and emits a log."""
     child = asm(1, 0, "MSTORE8", 1, 0, "RETURN")
     return b"".join(
         (
@@ -108,7 +108,7 @@ def caller_code(echo: bytes, fails: bytes, halts: bytes, dies: bytes) -> bytes:
 
 
 def play(side: Side) -> Side:
-    """Makes the history on a node."""
+    """Makes the history on a node. Returns the node."""
     echo = side.deploy("echo", asm("CALLVALUE", 0, "MSTORE", 32, 0, "RETURN"))
     words = [REVERT_DATA[at : at + 32].ljust(32, b"\0") for at in range(0, len(REVERT_DATA), 32)]
     stores = [asm(int.from_bytes(w, "big"), 32 * i, "MSTORE") for i, w in enumerate(words)]

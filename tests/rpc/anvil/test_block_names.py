@@ -1,4 +1,4 @@
-"""Compares every method, with every kind of block parameter, with anvil on one history."""
+"""Compares every method with anvil, for every kind of block parameter, on the same history."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -24,7 +24,7 @@ NAMES: Final = (
     "0xfffff",
 )
 EMPTY: Final[tuple[Any, ...]] = ([], "0x")
-# values that do not depend on the clock, the fees or the client
+# Methods whose results do not depend on the clock, the fees or the client, so they must be equal.
 SAME_VALUE: Final = (
     "eth_call",
     "eth_getBlockTransactionCountByNumber",
@@ -35,8 +35,8 @@ SAME_VALUE: Final = (
     "eth_getUncleCountByBlockNumber",
     "ots_hasCode",
 )
-# The answers differ: anvil uses the newest block instead of the pending one, and knows fees and
-# codes of blocks that do not exist.
+# Method and block parameter for which anvil's answer differs: anvil uses the newest block instead
+# of the pending one, and returns fees and codes of blocks that do not exist.
 DIFFERENT: Final = {
     ("debug_codeByHash", "0xfffff"),
     ("debug_traceBlockByNumber", "pending"),

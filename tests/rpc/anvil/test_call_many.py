@@ -1,4 +1,4 @@
-"""Tests calls that build on each other, and bundles of signed transactions."""
+"""Tests methods that simulate several calls, each on the state after the call before it."""
 
 from typing import Any
 
@@ -25,7 +25,8 @@ def test_outputs_and_failures_by_bundle(ours: Side) -> None:
 
 
 def test_calls_see_what_the_ones_before_them_did(ours: Side) -> None:
-    counter = {NOBODY: {"code": "0x5f546001018060005560005260206000f3"}}  # counts its calls
+    # counts how often it is called
+    counter = {NOBODY: {"code": "0x5f546001018060005560005260206000f3"}}
     call = {"from": SENDER, "to": NOBODY}
     bundles = [{"transactions": [call, call]}, {"transactions": [call]}]
     latest = {"blockNumber": "latest"}
@@ -35,7 +36,7 @@ def test_calls_see_what_the_ones_before_them_did(ours: Side) -> None:
 
 
 def test_a_bundle_has_its_own_block(ours: Side) -> None:
-    code = {NOBODY: {"code": "0x4360005260206000f3"}}  # the number of the block
+    code = {NOBODY: {"code": "0x4360005260206000f3"}}  # returns NUMBER
     call = {"to": NOBODY}
     bundles = [
         {"transactions": [call], "blockOverride": {"number": "0x1234"}},
@@ -127,7 +128,7 @@ def test_a_bundle_of_signed_transactions(ours: Side) -> None:
 
 
 def test_the_block_of_a_bundle(ours: Side) -> None:
-    # returns the coinbase's balance, after reading number, time and base fee
+    # stores NUMBER, TIMESTAMP and BASEFEE in memory, and returns them
     code = "0x43600052426020524860405260606000f3"
     raw = signed(ours, 0, data=code)
     wanted = {

@@ -1,4 +1,4 @@
-"""Tests the other debug_* methods: effects inside a block, and raw parts of the block."""
+"""Tests further debug_* methods: blocks given as RLP, accounts within a block, and raw data."""
 
 from fastevm import Transaction, keccak256
 from fastevm.core.execution.block.block_decoding import decode_block

@@ -1,4 +1,4 @@
-"""Tests that ots_* gives anvil's answers, except where anvil omits parts of Otterscan's API."""
+"""Tests that ots_* returns what anvil returns, except where anvil omits parts of the API."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from .scenario import SENDER, Side, without
 from .test_traces import SENT
 
 CREATED = ("CREATE", "CREATE2", "SELFDESTRUCT")
-# values that differ between nodes: prices, times, hashes, genesis values
+# Members whose values differ between the nodes: prices, times, hashes, genesis values.
 NAMES = """
 baseFeePerGas blobGasPrice blockHash blockTimestamp effectiveGasPrice excessBlobGas extraData
 gasLimit gasPrice hash maxFeePerGas maxPriorityFeePerGas miner mixHash parentBeaconBlockRoot
@@ -36,7 +36,7 @@ def test_entries_operations_and_errors(ours: Side, anvil: Side, name: str) -> No
     assert ours.result(method, ours.hash(name)) == anvil.result(method, anvil.hash(name))
     method = "ots_getInternalOperations"
     operations = ours.result(method, ours.hash(name))
-    if name == "short life":  # anvil omits its creation
+    if name == "short life":  # anvil does not list the creation of the contract
         assert operations.pop(1)["type"] == 2
     assert operations == anvil.result(method, anvil.hash(name))
     found = ours.result("ots_traceTransaction", ours.hash(name))
@@ -130,7 +130,7 @@ def test_searches(
 
 
 def test_who_gets_the_balance_of_a_self_destruction_has_a_part(ours: Side) -> None:
-    """anvil omits transactions in which only a self-destruction pays the account."""
+    """The transaction is listed for a beneficiary of SELFDESTRUCT. anvil omits it."""
     page = ours.result("ots_searchTransactionsBefore", ours.contract("echo"), 0, 25)
     names = ("short life", "destroyed", "calls", "echo")
     assert [entry["hash"] for entry in page["txs"]] == [ours.hash(name) for name in names]

@@ -1,4 +1,4 @@
-"""Tests anvil's reads that the execution API lacks, with anvil's members and values."""
+"""Tests read methods of anvil that the execution API lacks, with anvil's members and values."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ def test_the_methods_are_described(ours: Side) -> None:
 
 @pytest.mark.parametrize("program", ["0x485f5260205ff3", "0x3a5f5260205ff3"])
 def test_base_fee_and_price_of_calls_without_a_price(anvil: Side, program: str) -> None:
-    """BASEFEE returns the base fee of the block, and GASPRICE returns zero."""
+    """BASEFEE returns the block's base fee, and GASPRICE returns zero."""
     params = ({"to": NOBODY}, "latest", {NOBODY: {"code": program}})
     node = dev_node(mining=Mining.INSTANT)
     with ServerThread(node, development=True) as server, server.client("geth") as client:

@@ -35,7 +35,7 @@ def test_state_differences_are_those_of_anvil(ours: Side, anvil: Side, name: str
 
 
 def of_contracts(difference: dict[str, Any]) -> dict[str, Any]:
-    """Removes the accounts with balances that depend on fees."""
+    """Returns a state difference without sender and miner, whose balances depend on fees."""
     return {name: value for name, value in difference.items() if name not in (SENDER, MINER)}
 
 
@@ -56,7 +56,7 @@ def ops_of(trace: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, dict[st
 @pytest.mark.parametrize("name", SENT)
 def test_ops_are_those_of_anvil(ours: Side, anvil: Side, name: str) -> None:
     found, wanted = (replayed(side, name, ["vmTrace"])["vmTrace"] for side in (ours, anvil))
-    if name != "short life":  # anvil shows the code before the transaction
+    if name != "short life":  # anvil shows the code that the account had before the transaction
         assert found["code"] == wanted["code"] or wanted["code"] == "0x"
     for (depth, op), (other_depth, other) in zip(ops_of(found), ops_of(wanted), strict=True):
         assert (depth, op["pc"], op["op"]) == (other_depth, other["pc"], other["op"])

@@ -1,4 +1,4 @@
-"""Tests state files with older states. One node writes the file and the other loads it."""
+"""Tests that a state file with older states, which one node writes, loads on the other node."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,13 +35,13 @@ def seen(client: JsonRpcClient, number: int) -> list[str]:
 
 @pytest.fixture(params=["ours to ours", "anvil to ours", "ours to anvil"])
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple]:
-    """Provides the answers of one node about its blocks, and another node that loaded its file."""
+    """Provides one node's answers about its blocks, and a second node that loaded its file."""
     writer, _, reader = request.param.split()
     makers = {"ours": ours_with, "anvil": anvil_with}
     file = str(tmp_path / "state.json")
     with makers[writer]("--dump-state", file) as process, process.client() as client:
         play(client)
-        # a delegated account, and code that ends inside a PUSH
+        # a delegated account, and an account whose code ends inside a PUSH
         result(client, "anvil_setCode", "0x" + "d1" * 20, "0xef0100" + "ab" * 20)
         result(client, "anvil_setCode", "0x" + "d2" * 20, "0x5b63aabb")
         result(client, "evm_mine")

@@ -1,4 +1,4 @@
-"""Tests that trace_* gives exactly anvil's answers."""
+"""Tests that trace_* returns exactly what anvil returns."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def test_a_transaction_has_the_frames_of_anvil(ours: Side, anvil: Side, name: st
 
 
 def test_calls_of_precompiles_are_left_out(ours: Side) -> None:
-    """anvil shows them, but Parity, Erigon, reth and go-ethereum do not."""
+    """anvil shows calls to precompiles, but Parity, Erigon, reth and go-ethereum do not."""
     (frame,) = ours.result("trace_transaction", ours.hash("precompile"))
     assert (frame["subtraces"], frame["traceAddress"]) == (0, [])
 

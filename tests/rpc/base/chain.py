@@ -1,4 +1,7 @@
-"""Runs a development chain of Base over JSON-RPC, with calls and errors by signature."""
+"""Runs a development chain with Base's rules, and calls its contracts over JSON-RPC.
+
+Functions and errors are given by their signatures, such as ``transfer(address,uint256)``.
+"""
 
 import secrets
 from dataclasses import dataclass
@@ -13,10 +16,10 @@ from fastevm.rpc_client.messages import RpcRefusal
 
 FACTORY = "0xb20f000000000000000000000000000000000000"
 POLICIES = "0x8453000000000000000000000000000000000002"
-ASSET, STABLECOIN = 0, 1  # variants of a token
+ASSET, STABLECOIN = 0, 1  # variants of a B20 token
 WAD = 10**18
-TRANSFER, MINT, BURN, SEIZE = range(4)  # features that can be paused
-BLOCKLIST, ALLOWLIST, UNION, INTERSECT = range(4)  # types of a policy
+TRANSFER, MINT, BURN, SEIZE = range(4)  # token features that can be paused
+BLOCKLIST, ALLOWLIST, UNION, INTERSECT = range(4)  # kinds of policies
 ALWAYS_ALLOW, ALWAYS_BLOCK = 0, 1 << 56 | 1
 ROLES = ("MINT", "BURN", "BURN_BLOCKED", "PAUSE", "UNPAUSE", "METADATA", "OPERATOR")
 GAS = hex(3_000_000)
@@ -64,7 +67,7 @@ def types_of(signature: str) -> list[str]:
 
 
 def call_data(signature: str, *values: Any) -> bytes:
-    """Encodes a call."""
+    """Encodes a call of the function with this signature."""
     return keccak256(signature.encode())[:4] + encode(types_of(signature), values)
 
 
@@ -82,7 +85,7 @@ BY_SELECTOR = {keccak256(text.encode())[:4]: text for text in ERRORS}
 
 
 def error_of(output: bytes) -> tuple[Any, ...]:
-    """Decodes revert data into the error's name and values. Returns unknown data unchanged."""
+    """Decodes revert data to the name and values of an error. Returns unknown data unchanged."""
     signature = BY_SELECTOR.get(output[:4])
     if signature is None:
         return (output,)
@@ -97,11 +100,11 @@ class Receipt:
 
     @property
     def events(self) -> list[str]:
-        """Returns the first topic of each log."""
+        """Returns topic 0 of each log."""
         return [log["topics"][0] for log in self.fields["logs"]]
 
     def values(self, event: str) -> tuple[Any, ...]:
-        """Decodes the data of the only log of an event. Omits indexed values."""
+        """Decodes the data of the only log of an event, without indexed values."""
         (log,) = [log for log in self.fields["logs"] if log["topics"][0] == topic_of(event)]
         types = types_of(event)[len(log["topics"]) - 1 :]
         return decode(types, bytes.fromhex(log["data"][2:]))
@@ -113,7 +116,10 @@ class Receipt:
 
 
 class Base:
-    """A node of a fork of Base. ``owner`` and ``user`` can send; ``alice`` and ``bob`` cannot."""
+    """A node with the rules of a Base fork.
+
+    ``owner`` and ``user`` can send; ``alice``, ``bob`` cannot.
+    """
 
     def __init__(self, client: JsonRpcClient, fork: str) -> None:
         self.client = client
@@ -140,18 +146,18 @@ class Base:
         return Receipt(self.client.call("eth_sendTransactionSync", fields))
 
     def send(self, sender: str, to: str, signature: str, *values: Any) -> Receipt:
-        """Sends a call. Fails if it reverts."""
+        """Sends a transaction that calls a function. Fails if it reverts."""
         receipt = self.submit(sender, to, call_data(signature, *values))
         assert receipt.fields["status"] == "0x1", (signature, values)
         return receipt
 
     def output(self, to: str, data: bytes, **fields: Any) -> bytes:
-        """Calls on the pending state. Raises RpcRefusal if the call reverts."""
+        """Returns the output of a call on the pending state. Raises RpcRefusal if it reverts."""
         call = {"to": to, "input": hex_bytes(data), **fields}
         return bytes.fromhex(self.client.call("eth_call", call, "pending")[2:])
 
     def read(self, to: str, signature: str, returns: str, *values: Any) -> Any:
-        """Calls a view and decodes its single value."""
+        """Calls a view. Returns its only value, decoded as ``returns``."""
         (value,) = decode([returns], self.output(to, call_data(signature, *values)))
         return value
 
@@ -160,7 +166,7 @@ class Base:
         return int(self.read(to, signature, "uint256", *values))
 
     def revert(self, to: str, data: bytes, **fields: Any) -> tuple[Any, ...]:
-        """Returns the error of a call. Fails if the call succeeds."""
+        """Returns the decoded error of a call that must revert."""
         try:
             self.output(to, data, **fields)
         except RpcRefusal as refusal:
@@ -169,14 +175,14 @@ class Base:
         raise AssertionError("the call did not revert")
 
     def refused(self, sender: str, to: str, signature: str, *values: Any) -> tuple[Any, ...]:
-        """Returns the error of a call by signature. Fails if the call succeeds."""
+        """Returns the decoded error of a function call that must revert."""
         return self.revert(to, call_data(signature, *values), **{"from": sender})
 
     def rejects(self, to: str, data: bytes) -> bool:
         """Returns whether a call reverts because its data cannot be decoded.
 
-        The revert data is the selector. Before Cobalt, a text follows if the function has
-        arguments.
+        The revert data is the selector. Before Cobalt, an error text follows the selector if the
+        function has arguments.
         """
         (output,) = self.revert(to, data, **{"from": self.owner})
         selector = data[:4] or bytes(4)
@@ -233,7 +239,7 @@ class Base:
         return receipt.word("PolicyCreated(uint64,address,uint8)", 1)
 
     def gate(self, token: str, scope: str, policy: int) -> None:
-        """Sets a policy of a token. ``scope``: the name without its suffix."""
+        """Sets the token's policy for a scope. ``scope``: its name without ``_POLICY``."""
         name = word_of(f"{scope}_POLICY")
         self.send(self.owner, token, "updatePolicy(bytes32,uint64)", name, policy)
 
@@ -243,10 +249,10 @@ class Base:
 
 
 def forbids(scope: str, policy: int) -> tuple[Any, ...]:
-    """Returns the error of a token with a policy that forbids an account."""
+    """Returns the expected error of a token whose policy does not authorise an account."""
     return "PolicyForbids", word_of(f"{scope}_POLICY"), policy
 
 
 def unauthorised(account: str, role: str) -> tuple[Any, ...]:
-    """Returns the error for an account without a role."""
+    """Returns the expected error for an account that lacks a role."""
     return "AccessControlUnauthorizedAccount", account, word_of(f"{role}_ROLE")

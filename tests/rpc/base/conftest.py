@@ -1,4 +1,4 @@
-"""Provides a node of each fork of Base in a separate process."""
+"""Provides a node for each Base fork, in a separate process."""
 
 import sys
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.rpc.base.chain import Base
 
 @pytest.fixture(scope="package", params=["beryl", "cobalt", "denim"])
 def base(request: pytest.FixtureRequest) -> Iterator[Base]:
-    """Provides a chain of the fork."""
+    """Provides a development chain with the rules of the fork."""
     options = ["--base", "--base-fork", request.param, "--receipts", "preconfirmed", "-q"]
     node = NodeProcess([sys.executable, "-m", "fastevm", "node", *options])
     node.start()

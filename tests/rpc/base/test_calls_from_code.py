@@ -1,4 +1,4 @@
-"""Tests native contracts of Base with unusual data and called by contracts, over JSON-RPC."""
+"""Tests Base's native contracts over JSON-RPC: with unusual calldata, and called by contracts."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ CREATE = "createPolicy(address,uint8)"
 
 
 def probe(target: str, operation: str, *, gas: int | None = None, value: int = 0) -> bytes:
-    """Returns code that forwards its input to ``target`` and returns success and output."""
+    """Returns code that forwards its input to ``target``. It returns success and output."""
     code = Assembly()
     code.op("CALLDATASIZE", "PUSH0", "PUSH0", "CALLDATACOPY")
     code.op("PUSH0", "PUSH0", "CALLDATASIZE", "PUSH0")
@@ -40,7 +40,7 @@ def probe(target: str, operation: str, *, gas: int | None = None, value: int = 0
 
 
 def probed(base: Base, code: bytes, data: bytes, balance: int = 0) -> tuple[bool, bytes]:
-    """Calls the probe. Returns whether the probe's call succeeded, and its output."""
+    """Calls code of `probe`. Returns whether its inner call succeeded, and the inner output."""
     override = {PROBE: {"code": "0x" + code.hex(), "balance": hex(balance)}}
     call = {"from": base.owner, "to": PROBE, "input": "0x" + data.hex()}
     answer = bytes.fromhex(base.client.call("eth_call", call, "pending", override)[2:])

@@ -1,4 +1,4 @@
-"""Tests Cobalt's token functions over JSON-RPC: scheduled multipliers, seizures."""
+"""Tests the token functions that Cobalt adds, over JSON-RPC: scheduled multipliers, seizures."""
 
 import pytest
 

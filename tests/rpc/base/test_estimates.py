@@ -14,7 +14,10 @@ from tests.rpc.base.chain import STABLECOIN, Base, call_data
 
 @pytest.fixture
 def transfer(base: Base) -> dict[str, Any]:
-    """Provides a transfer of 0. Its last write changes nothing and costs less than the reserve."""
+    """Provides a transfer of 0 tokens.
+
+    Its last SSTORE changes nothing, so it costs less than the gas that must be left for it.
+    """
     data = call_data("transfer(address,uint256)", base.user, 0)
     return {"from": base.owner, "to": base.token(STABLECOIN), "input": hex_bytes(data)}
 

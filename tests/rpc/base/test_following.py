@@ -1,4 +1,4 @@
-"""Tests nodes that follow and fork a chain of Base by name."""
+"""Tests nodes that follow and fork a Base chain with ``--fork-url``."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,18 +27,18 @@ from tests.rpc.base.chain import (
 from tests.unit.rpc.test_command import node_of
 
 BASE_CHAIN_ID = 8_453
-# seconds at which each fork was the newest on Base
+# Fork -> a timestamp at which it is the newest fork of Base.
 TIMES = {"beryl": 1_786_000_000, "cobalt": 1_792_000_000, "denim": 1_795_000_000}
-FOUND = 1_000  # units of the token that the user has
+FOUND = 1_000  # units of the token that the user holds
 PAY = "transferWithMemo(address,uint256,bytes32)"
 MEMO = b"\x77" * 32
-PRICE = 10**10  # wei
+PRICE = 10**10  # gas price in wei
 EVENTS = [topic_of("Transfer(address,address,uint256)"), topic_of("Memo(address,bytes32)")]
 
 
 @pytest.fixture(params=TIMES)
 def upstream(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
-    """Provides a chain of a fork of Base. Before Denim, the chain has slices."""
+    """Provides an upstream with a Base fork's rules. Before Denim, it publishes slices."""
     fork = request.param
     node = dev_node(accounts=3, op_fork=fork, chain_id=BASE_CHAIN_ID, timestamp=TIMES[fork])
     if not node.chain.has_base_time:
@@ -56,7 +56,7 @@ def chain(upstream: ServerThread) -> Iterator[Base]:
 
 @pytest.fixture
 def token(chain: Base, upstream: ServerThread) -> str:
-    """Provides a stablecoin in a canonical block. The user has some of it."""
+    """Provides a stablecoin that is deployed in a canonical block. The user holds some of it."""
     made = chain.token(STABLECOIN)
     chain.send(chain.owner, made, "mint(address,uint256)", chain.user, FOUND)
     policy = chain.policy(BLOCKLIST, chain.dave)
@@ -68,7 +68,10 @@ def token(chain: Base, upstream: ServerThread) -> str:
 
 
 def followed(upstream: ServerThread, *options: str) -> Node:
-    """Returns a node like ``fastevm node`` would make it, with the feed if the chain has slices."""
+    """Returns a node as ``fastevm node --follow`` makes it.
+
+    It reads the feed if there are slices.
+    """
     url = upstream.url()
     node: Node = upstream.server.node
     if not node.chain.has_base_time:
@@ -141,7 +144,7 @@ def test_calls_on_pending_run_in_a_forecast_of_the_next_block(upstream: ServerTh
             return None if pending is None else pending.header.parent_hash
 
         def forecast_is_used() -> bool:
-            """Returns False if the node has moved to another head or fallen behind."""
+            """Returns False if the head changed during the check, so that it must be repeated."""
             before = parent()
             later = here.call("eth_call", call, "pending")
             if before is None or parent() != before:

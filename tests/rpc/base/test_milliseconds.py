@@ -1,4 +1,4 @@
-"""Tests the milliseconds of blocks in JSON since Denim."""
+"""Tests the timestamps in milliseconds that blocks have in JSON since Denim."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -13,7 +13,8 @@ from tests.rpc.sockets import SocketClient, connected
 
 BASE_TIME = "0x4200000000000000000000000000000000000030"
 OF_BLOCK, OF_CONTENT = "timestampMs", "blockTimestampMs"
-MILLIS = {"cobalt": None, "denim": hex(START * 1_000 + 200)}  # of the first block
+# fork -> milliseconds of the first block
+MILLIS = {"cobalt": None, "denim": hex(START * 1_000 + 200)}
 
 
 @pytest.fixture(params=MILLIS)
@@ -33,7 +34,7 @@ async def client(node: Node) -> AsyncIterator[SocketClient]:
 
 
 async def sent(client: SocketClient, node: Node, fork: str, salt: int = 1) -> str:
-    """Sends a transaction that creates a token and emits logs. Returns the transaction's hash."""
+    """Sends a transaction that creates a token and emits logs. Returns its hash."""
     base = Base.__new__(Base)
     base.fork, base.owner = fork, hex_bytes(node.accounts[0].address)
     data = hex_bytes(base.creation(STABLECOIN, salt.to_bytes(32, "big")))
@@ -42,7 +43,7 @@ async def sent(client: SocketClient, node: Node, fork: str, salt: int = 1) -> st
 
 
 def millis(found: list[Any], name: str) -> set[Any]:
-    """Returns the values of a member in objects, with None for objects without the member."""
+    """Returns the values of the member ``name`` in a list of objects. None stands for no member."""
     assert found
     return {item.get(name) for item in found}
 

@@ -1,4 +1,4 @@
-"""Tests the policy registry of Base over JSON-RPC, alone and with a token."""
+"""Tests Base's policy registry over JSON-RPC, alone and as used by a token."""
 
 from tests.rpc.base.chain import (
     ALLOWLIST,

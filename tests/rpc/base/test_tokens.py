@@ -1,4 +1,4 @@
-"""Tests assets and stablecoins of Base over JSON-RPC in each fork (Base's smoke tests)."""
+"""Tests Base's asset and stablecoin tokens over JSON-RPC under each fork (Base's smoke tests)."""
 
 import secrets
 
@@ -116,7 +116,7 @@ def test_the_executor_of_a_transfer(base: Base) -> None:
         wanted = forbids("TRANSFER_EXECUTOR", policy)
         assert base.refused(user, token, transfer, bob, WAD) == wanted
         assert base.refused(user, token, with_memo, bob, WAD, bytes(32)) == wanted
-    else:  # a holder's own transfer does not use that policy
+    else:  # before Denim, this policy does not apply to a holder's own transfer
         base.send(user, token, transfer, bob, WAD)
     base.send(owner, token, "approve(address,uint256)", user, WAD)
     spend = base.refused(user, token, "transferFrom(address,address,uint256)", owner, bob, WAD)

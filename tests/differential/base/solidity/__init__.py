@@ -1,1 +1,1 @@
-"""Compares Base's native contracts with a token and a policy registry in Solidity."""
+"""Compares Base's native contracts with a token and a policy registry written in Solidity."""

@@ -1,7 +1,7 @@
-"""Compares random operations on a stablecoin of Base with equal operations on a token in Solidity.
+"""Compares random operations on a Base stablecoin with the same operations on a token in Solidity.
 
-``python -m tests.differential.base.solidity.compare --operations 100000 [--seed 1]``. Output and
-logs of every operation, views included, must be equal; gas is not compared.
+``python -m tests.differential.base.solidity.compare --operations 100000 [--seed 1]``. Every
+operation, views included, must have equal output and logs. Gas is not compared.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ ADMIN: Final = ACTORS[0]
 NOBODY: Final = bytes(20)
 FEATURES: Final = 4
 GAS: Final = 10_000_000
-FRESH: Final = 2_000  # operations on one token
+FRESH: Final = 2_000  # operations until a new token is deployed
 LARGE: Final = 2**128
-HELP: Final = 0.3  # share of operations that let more of the others succeed
+HELP: Final = 0.3  # share of operations that make later operations more likely to succeed
 ROLES: Final = [
     bytes(32),
     *(
@@ -102,29 +102,30 @@ REGISTRY_CALLS: Final = {
     "pendingPolicyAdmin(uint64)": "p",
 }
 COMMON: Final = tuple(list(TOKEN_CALLS)[:7])  # drawn half of the time
-# after these, most functions of the token fail
+# After these operations most functions of the token fail, so they are drawn rarely.
 RARE: Final = ("renounceLastAdmin()", "setRoleAdmin(bytes32,bytes32)")
 
 
 class Outcome(NamedTuple):
-    """The outcome of a call: success, output, and logs without their address."""
+    """The outcome of a call: success, output, and logs without the emitting contract's address."""
 
     success: bool
     output: bytes
-    # whether the token (or the registry) emitted the log, topics, data
+    # per log: whether the token emitted it (not the registry), its topics and its data
     logs: tuple[tuple[bool, tuple[bytes, ...], bytes], ...]
 
 
 class Side:
-    """A machine with a token and a registry."""
+    """A machine with one of the two implementations: a token and a policy registry."""
 
     def __init__(self, evm: EVM, token: bytes, registry: bytes) -> None:
         self.evm, self.token, self.registry = evm, token, registry
 
     def call(self, sender: bytes, is_token: bool, data: bytes) -> Outcome:
-        """Calls the token or the registry and keeps the changes."""
+        """Calls the token or the registry and commits the changes."""
         to = self.token if is_token else self.registry
-        # The token's address differs on the other side. Results must not depend on it.
+        # The token's address differs between the implementations, so `MARK` stands for it in
+        # results.
         done = self.evm.call(
             to, data.replace(MARK, self.token), sender=sender, gas=GAS, commit=True
         )
@@ -135,11 +136,12 @@ class Side:
         return Outcome(done.success, self.marked(done.output), logs)
 
     def marked(self, data: bytes) -> bytes:
-        """Returns data in which a mark replaces the token's address."""
+        """Returns data in which `MARK` replaces the token's address."""
         return bytes(data).replace(self.token, MARK)
 
 
-MARK: Final = b"\x5e" * 20  # stands for the token's address in data
+# Stands for the token's address in calldata, output and logs.
+MARK: Final = b"\x5e" * 20
 
 
 def artifact(name: str) -> bytes:
@@ -149,7 +151,7 @@ def artifact(name: str) -> bytes:
 
 
 def native() -> Side:
-    """Returns a side with a stablecoin of Base."""
+    """Returns a machine with a stablecoin of Base's native token contract."""
     evm = NativeState("denim").evm
     data = create_data(1, stablecoin_params("Dollar", "USD", ADMIN), [])
     made = evm.call(FACTORY, data, sender=ADMIN, gas=GAS, commit=True)
@@ -158,7 +160,7 @@ def native() -> Side:
 
 
 def reference() -> Side:
-    """Returns a side with the token in Solidity."""
+    """Returns a machine with the token and the registry in Solidity."""
     evm = EVM("osaka")
     registry = evm.create(
         artifact("ReferencePolicies"), sender=ADMIN, gas=GAS, commit=True
@@ -217,7 +219,7 @@ class Maker:
         )
 
     def help(self) -> tuple[bytes, bool, bytes, str]:
-        """Returns an operation after which more of the later operations succeed."""
+        """Returns an operation that makes later ones likelier to succeed, such as an unpause."""
         random, scope, some = self.random, self.random.choice(SCOPES), self.argument("l")
         is_token = random.random() < 0.75
         signature, values = random.choice(
@@ -249,7 +251,7 @@ class Maker:
         return ADMIN, is_token, call_data(signature, *values), signature
 
     def operation(self) -> tuple[bytes, bool, bytes, str]:
-        """Returns the sender, whether it calls the token, the data, and the signature."""
+        """Returns sender, whether the target is the token (else the registry), data, signature."""
         random = self.random
         if random.random() < HELP:
             return self.help()

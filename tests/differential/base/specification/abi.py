@@ -1,4 +1,4 @@
-"""Encodes and decodes the ABI, with the checks that Base's contracts make (alloy, validating)."""
+"""Encodes and decodes the ABI, with the checks of alloy's validating decoder, which Base uses."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from .journal import Revert
 WORD = 32
 MOST_OFFSET = 2**64 - 1
 OVERRUN = "ABI decoding failed: buffer overrun while deserializing"
-# alloy reserves memory for all elements of an array before it reads one (`vec_try_with_capacity` in
-# abi/token.rs): 32 bytes for a word and 16 for bytes. Every allocator refuses 1 TiB.
+# Before alloy reads an array, it reserves memory for all its elements (`vec_try_with_capacity` in
+# abi/token.rs): 32 bytes per word, 16 per dynamic value. Rust reports a capacity overflow from 2^63
+# bytes. No allocator provides 1 TiB (2^40).
 MOST_RESERVED, MOST_MEMORY = 2**63, 2**40
 NO_CAPACITY = (
     "memory allocation failed because the computed capacity exceeded the collection's maximum"
@@ -22,7 +23,7 @@ NO_MEMORY = "memory allocation failed because the memory allocator returned an e
 
 
 class DecodeError(Exception):
-    """Raised if the arguments do not decode. Beryl returns the text after the selector."""
+    """Raised if the arguments do not decode. In Beryl, the text is returned after the selector."""
 
 
 @cache
@@ -53,7 +54,8 @@ def is_dynamic(kind: str) -> bool:
     return kind in ("string", "bytes") or kind.endswith("[]")
 
 
-# Values: addresses and fixed bytes are bytes, strings are bytes of UTF-8, lists are lists.
+# Python types of values: bytes for addresses and fixed bytes, UTF-8 bytes for strings, lists for
+# arrays.
 def encode_one(kind: str, value: Any) -> bytes:
     if kind.endswith("[]"):
         return word(len(value)) + encode([kind[:-2]] * len(value), value)
@@ -67,7 +69,7 @@ def encode_one(kind: str, value: Any) -> bytes:
 
 
 def encode(kinds: Any, values: Any) -> bytes:
-    """Returns the encoding of a tuple's members, without the offset of the tuple."""
+    """Returns the ABI encoding of a tuple's members, without the offset of the tuple itself."""
     parts = [(is_dynamic(k), encode_one(k, v)) for k, v in zip(kinds, values, strict=True)]
     at = sum(WORD if dynamic else len(part) for dynamic, part in parts)
     head, tail = b"", b""
@@ -106,7 +108,10 @@ def take_offset(data: bytes, at: int) -> int:
 
 
 def tokens(kinds: tuple[str, ...], data: bytes) -> list[Any]:
-    """Returns members as raw words, bytes and lists. Offsets count from the start of ``data``."""
+    """Returns the members of a tuple undecoded, as words, bytes and lists.
+
+    Offsets count from the start of ``data``.
+    """
     found = []
     for index, kind in enumerate(kinds):
         if is_dynamic(kind):
@@ -192,10 +197,10 @@ def raw_encode(kinds: tuple[str, ...], found: list[Any]) -> bytes:
 def decode(
     kinds: tuple[str, ...], data: bytes, enums: int | None = None, name: str | None = None
 ) -> list[Any]:
-    """Returns the values of a tuple.
+    """Decodes the members of a tuple.
 
-    ``enums``: the number of valid values of a uint8, because the uint8 stands for an enum.
-    ``name``: the name of the struct. Errors contain the name instead of the types of the members.
+    ``enums``: if a uint8 is an enum, the number of its values. ``name``: the name of the struct,
+    which errors contain instead of the types of its members.
     """
     found = tokens(kinds, data)
     if all(is_valid(k, token, enums) for k, token in zip(kinds, found, strict=True)):

@@ -1,4 +1,4 @@
-"""Implements the opcodes of programs that call native contracts, by the rules of Osaka."""
+"""Implements the opcodes of programs that call native contracts, with the gas costs of Osaka."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Message:
 
 
 def run_message(env: Environment, m: Message) -> Result:
-    """Calls any address. The caller has already paid for the access and can pay the value."""
+    """Runs a message call to any address. The caller has checked value and access gas."""
     if is_native(m.code_address):
         return native_call(
             env.journal, fork=env.fork, chain_id=env.chain_id, now=env.now, caller=m.caller,

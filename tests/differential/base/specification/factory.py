@@ -44,8 +44,9 @@ PARAMETERS = (
     ("uint8", "string", "string", "address", "uint8"),
     ("uint8", "string", "string", "address", "string"),
 )
-# The structs of the parameters: base/base, crates/common/precompiles/src/b20_factory/abi/v1.rs.
-# alloy's errors contain a struct's name (SOL_NAME) instead of the types of its members.
+# The names of the parameter structs (base/base,
+# crates/common/precompiles/src/b20_factory/abi/v1.rs). alloy's errors contain a struct's name
+# (SOL_NAME) instead of the types of its members.
 STRUCTS = ("B20AssetCreateParams", "B20StablecoinCreateParams")
 
 
@@ -82,7 +83,7 @@ class Factory:
         if self.f.account(address):
             raise error("TokenAlreadyExists(address)", address)
         self.f.plant(address)
-        # The factory is the caller of its calls to the token.
+        # While the factory initialises the token, msg.sender is the factory.
         creator, self.f.caller = self.f.caller, FACTORY
         token = Token(self.f, address, privileged=True)
         self.initialise(token, variant, name, symbol, last)

@@ -33,7 +33,7 @@ class Log:
 
 @dataclass
 class Journal:
-    """The state of a transaction. `revert` undoes the changes after a mark."""
+    """The state of a transaction. `revert` undoes the changes since a call of `mark`."""
 
     storage: dict[tuple[bytes, int], int] = field(default_factory=dict)
     codes: dict[bytes, bytes] = field(default_factory=dict)
@@ -86,12 +86,12 @@ class Journal:
 
 @dataclass
 class Frame:
-    """A call of a native contract: its gas and its access to the journal."""
+    """The call frame of a native contract: its gas, and its access to the journal."""
 
     journal: Journal
-    fork: int  # 1 Beryl, 2 Cobalt, 3 Denim
+    fork: int  # 1 is Beryl, 2 Cobalt, 3 Denim
     chain_id: int
-    now: int  # seconds
+    now: int  # block timestamp in seconds
     caller: bytes
     gas: int
     is_static: bool = False
@@ -134,7 +134,7 @@ class Frame:
         j.put(j.storage, key, value)
 
     def refund_of_store(self, original: int, current: int, new: int) -> None:
-        """Applies EIP-2200 with the amounts of EIP-3529."""
+        """Adjusts the refund counter for an SSTORE by EIP-2200, with the amounts of EIP-3529."""
         j = self.journal
         if new == current:
             return
@@ -151,7 +151,7 @@ class Frame:
             j.refund += 19900 if original == 0 else 2800
 
     def account(self, address: bytes) -> bytes:
-        """Returns the code of an account. Charges the access and warms the account."""
+        """Charges an account access and warms the account. Returns the account's code."""
         self.charge(100 if address in self.journal.warm_accounts else 2600)
         self.journal.touch(address)
         return self.journal.codes.get(address, b"")
@@ -162,14 +162,14 @@ class Frame:
         self.journal.logs.append(Log(address, topics, data))
 
     def plant(self, address: bytes) -> None:
-        """Gives a contract the code that marks it as existing."""
+        """Deploys the marker code, by which a native contract counts as existing."""
         self.refuse_static()
         self.charge(200 + 32000 + 36)
         self.journal.put(self.journal.codes, address, MARKER)
 
 
 def mapping(slot: int, *keys: bytes) -> int:
-    """Returns the slot of a nested mapping's entry. Keys are 32 bytes or a string's bytes."""
+    """Returns the slot of an entry in a nested mapping. A key is 32 bytes or a string's bytes."""
     for key in keys:
         slot = int.from_bytes(keccak(key + slot.to_bytes(32, "big")), "big")
     return slot

@@ -1,4 +1,4 @@
-"""Calls native contracts: finds their addresses, checks the kind of call, and charges gas."""
+"""Calls native contracts by address: rejects delegate calls and value, and charges gas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from .token import Token, Undispatched, run
 
 FIXED = (FACTORY, ACTIVATION, POLICIES)
 CALLDATA_WORD_GAS = 6
-NEEDS_ARGUMENTS = 36  # bytes of calldata of the factory and the policy registry, in Beryl
+# In Beryl, the factory and the policy registry report shorter calldata as undecodable (selector and
+# one word).
+NEEDS_ARGUMENTS = 36
 
 
 @dataclass
@@ -44,10 +46,10 @@ def call(
     is_static: bool = False,
     is_direct: bool = True,
 ) -> Result:
-    """Runs a call frame of a native contract.
+    """Runs the call frame of a native contract, after the caller has paid for the account access.
 
-    ``is_direct``: the call is a CALL or STATICCALL to the contract. The account of ``address`` is
-    already warm. The value moves first, and moves back if the call fails.
+    ``is_direct``: the call is a CALL or STATICCALL, not a CALLCODE or DELEGATECALL. If the call
+    fails, the transfer of ``value`` is reverted with all other changes.
     """
     frame = Frame(journal, fork, chain_id, now, caller, gas, is_static)
     mark = journal.mark()
@@ -86,7 +88,7 @@ def execute(frame: Frame, address: bytes, data: bytes, value: int) -> bytes:
 def dispatch(
     frame: Frame, functions: dict[str, Any], enums: Any, data: bytes, interface: str
 ) -> bytes:
-    """Calls `run`. In Beryl, calldata too short for arguments raises a separate error text."""
+    """Calls `run`. In Beryl, too short calldata raises an error that names the whole interface."""
     known = any(selector(s) == data[:4] for s in functions)
     if frame.fork == 1 and known and len(data) < NEEDS_ARGUMENTS:
         text = f'type check failed for "{interface}" with data: {data.hex()}'
@@ -95,9 +97,9 @@ def dispatch(
 
 
 def gated(frame: Frame, signature: str, function: Any) -> Any:
-    """Returns a function of the policy registry.
+    """Returns the function, preceded by a feature check unless it is a view.
 
-    If it writes, it first checks the registry's feature.
+    The check reverts if the policy registry's feature is not active.
     """
     if signature in Policies.READS:
         return function

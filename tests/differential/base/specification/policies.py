@@ -167,7 +167,8 @@ def is_authorized(f: Frame, policy: int, account: bytes) -> bool:
 
 
 class Policies:
-    ENUMS: ClassVar = {1: 2, 2: 4, 3: 4}  # types that decode, by fork
+    # Fork -> number of policy types that decode.
+    ENUMS: ClassVar = {1: 2, 2: 4, 3: 4}
 
     def __init__(self, frame: Frame) -> None:
         self.f = frame
@@ -274,7 +275,7 @@ class Policies:
         )
 
     def existing(self, policy: int) -> int:
-        """Returns the word of an existing policy. Raises PolicyNotFound."""
+        """Returns the storage word of a policy. Reverts with PolicyNotFound if there is none."""
         known = policy_word(self.f, policy)
         if not known & EXISTS:
             raise error("PolicyNotFound()")

@@ -516,7 +516,7 @@ class Token:
         return b""
 
     def pending(self) -> tuple[int, int]:
-        """Returns the scheduled multiplier and its time, with one read each."""
+        """Returns the scheduled multiplier and when it takes effect. Reads the slot twice."""
         value = self.load(PENDING) & MAX_MULTIPLIER
         return value, self.load(PENDING) >> 128 & ID_MASK
 
@@ -751,7 +751,7 @@ class Token:
         return found
 
     def enums(self, signature: str) -> int | None:
-        """Returns the number of valid values of a uint8 argument."""
+        """Returns how many values a function's enum arguments may have; None without an enum."""
         if signature.split("(")[0] in ("pause", "unpause", "isPaused"):
             return 3 if self.f.fork < 2 else 4
         return None
@@ -761,7 +761,7 @@ class Token:
 
 
 def run(functions: dict[str, Any], enums: Any, data: bytes, fork: int) -> bytes:
-    """Finds the function of the calldata, decodes its arguments and runs it."""
+    """Finds the function by its selector, decodes the arguments and runs the function."""
     if len(data) < 4:
         raise Undispatched(bytes(4))
     name = data[:4]

@@ -1,4 +1,4 @@
-"""The L1 attributes: calldata of the first deposit of a block, and the slots of its contract.
+"""The L1 attributes: calldata of a block's first deposit, and storage layout of their contract.
 
 Source: deposits, "L1 Attributes Deposited Transaction"; l1-attributes of ecotone, isthmus and
 jovian; exec-engine, "L1-Cost fees".
@@ -19,10 +19,10 @@ OVERHEAD_SLOT = 5
 SCALAR_SLOT = 6
 BLOB_BASE_FEE_SLOT = 7
 OPERATOR_FEE_SLOT = 8
-# a footprint scalar of zero in calldata means this value (specification of Jovian)
+# Zero in calldata stands for this footprint scalar (specification of Jovian).
 DEFAULT_FOOTPRINT_SCALAR = 400
 
-# Name and bytes of each field after the selector.
+# Name and size in bytes of each calldata field after the selector.
 BEDROCK_LAYOUT = tuple(
     (name, 32)
     for name in (
@@ -53,7 +53,7 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Attributes:
-    """The L1 origin of an L2 block. Fields that a format lacks are zero."""
+    """The L1 attributes of an L2 block. Fields that the calldata format lacks are zero."""
 
     number: int = 0
     timestamp: int = 0
@@ -71,14 +71,14 @@ class Attributes:
     footprint_scalar: int = 0
 
     def calldata(self, fork: Fork) -> bytes:
-        """Returns the call of `setL1BlockValues...` in the format of a fork."""
+        """Returns the calldata of `setL1BlockValues...` in the format of a fork."""
         selector = selector_of(fork)
         fields = (getattr(self, name).to_bytes(size, "big") for name, size in FORMS[selector])
         return selector + b"".join(fields)
 
     @staticmethod
     def decode(calldata: bytes) -> "Attributes":
-        """Decodes calldata of any format. Raises DecodingError for another selector or length."""
+        """Decodes calldata of any format. Raises DecodingError if selector or length is unknown."""
         layout = FORMS.get(calldata[:4])
         if layout is None or len(calldata) != 4 + sum(size for _, size in layout):
             raise DecodingError("no L1 attributes")
@@ -90,7 +90,10 @@ class Attributes:
 
 
 def selector_of(fork: Fork) -> bytes:
-    """Returns the selector used in every block of a fork except its first."""
+    """Returns the selector of a fork's calldata.
+
+    The fork's first block still has the previous selector.
+    """
     bedrock, ecotone, isthmus, jovian = FORMS
     if fork >= Fork.JOVIAN:
         return jovian
@@ -101,7 +104,7 @@ def selector_of(fork: Fork) -> bytes:
 
 @dataclass(frozen=True)
 class FeeParameters:
-    """The fee parameters in the contract after the deposits of a block."""
+    """The fee parameters that the L1 attributes contract stores after the deposits of a block."""
 
     base_fee: int
     overhead: int
@@ -115,10 +118,10 @@ class FeeParameters:
 
 
 def parameters_from_storage(read: Callable[[int], int]) -> FeeParameters:
-    """Reads the slots of the L1 attributes contract (ecotone/l1-attributes, isthmus/exec-engine).
+    """Reads the parameters from the contract's slots (ecotone/l1-attributes, isthmus/exec-engine).
 
-    Slot 3 contains Ecotone's two scalars above the sequence number. Slot 8 contains, from its low
-    end, the constant of the operator fee, its scalar, and the footprint scalar.
+    Slot 3 contains Ecotone's two scalars above the sequence number. Slot 8 contains the operator
+    fee constant in its lowest bytes, above it the operator fee scalar, then the footprint scalar.
     """
     scalars, operator = word(read(SCALARS_SLOT)), word(read(OPERATOR_FEE_SLOT))
     return FeeParameters(
@@ -135,6 +138,6 @@ def parameters_from_storage(read: Callable[[int], int]) -> FeeParameters:
 
 
 def parameters_from_attributes(attributes: Attributes) -> FeeParameters:
-    """Reads the calldata of a block's first deposit."""
+    """Returns the fee parameters in the attributes of a block's first deposit."""
     names = FeeParameters.__annotations__
     return FeeParameters(**{name: getattr(attributes, name) for name in names})

@@ -1,11 +1,18 @@
-"""Executes a block. The block and its expected outcome are JSON-like values.
+"""Executes a block. The case and its outcome are JSON-like values.
 
-Numbers are integers, bytes are hex with 0x, slots are numbers in hex. A case has `chain_id`,
-`constants` (denominator from Canyon on, elasticity), `fork` and `parent_fork`, `parent` (a header),
-`block` (those fields of the header that nobody computes), `ancestors` (hashes of the blocks before
-the parent, oldest first), `pre` (accounts) and `transactions` (raw). A transaction that is invalid
-at its position is left out of the block, and the outcome names the reason. Jovian and later forks
-begin with a block that has only deposits (jovian/derivation); `takes_users` turns off this rule.
+Numbers are integers, bytes are hex with 0x, slots are hex numbers. A case has these members:
+
+- `chain_id`, and `fork` and `parent_fork`, the forks of the block and of its parent
+- `constants`: base fee denominator from Canyon on, and elasticity
+- `parent`: the parent header
+- `block`: the header fields that do not follow from execution
+- `ancestors`: hashes of the blocks before the parent, oldest first
+- `pre`: the accounts before the block
+- `transactions`: raw transactions to try in order
+- `takes_users`: optional, accepts users' transactions in the first block of a fork
+
+A transaction that is invalid at its position is left out of the block, and the outcome names the
+reason. Since Jovian, the first block of a fork has only deposits (jovian/derivation).
 """
 
 from typing import Any
@@ -61,7 +68,10 @@ def run_case(case: Fields) -> Fields:
 
 
 def state_of(case: Fields, fork: Fork) -> Machine:
-    """Returns a machine with the state before the block, to compute its root."""
+    """Returns a machine with the state before the block.
+
+    It computes missing roots of the parent.
+    """
     nothing = Environment(0, 0, 0, 0, 0, bytes(20), bytes(32), (), bytes(32))
     machine = Machine(fork, nothing)
     fill(machine, case["pre"])
@@ -77,7 +87,7 @@ def fill(machine: Machine, pre: Fields) -> None:
 
 
 def header_of(fields: Fields, before: Machine, fork: Fork) -> Header:
-    """Returns the parent's header. Missing roots are computed from the state before the block."""
+    """Returns the parent header. Computes its missing roots from the state before the block."""
     known: Fields = {name: fields[name] for name in NUMBERS}
     known |= {name: fields.get(name) for name in LATER_NUMBERS}
     for name in Header.__annotations__:
@@ -110,9 +120,9 @@ def machine_of(case: Fields, fork: Fork, parent: Header, base_fee: int) -> Machi
 
 
 def sealed(case: Fields, fork: Fork, parent: Header, block: Block, included: list[bytes]) -> Header:
-    """Returns the block's header.
+    """Returns the header of the executed block.
 
-    The case's `state_root`, if any, replaces the root of a partial state.
+    If the case has only a part of the state, its `state_root` is used instead of a computed root.
     """
     machine = block.machine
     environment = machine.environment

@@ -1,4 +1,4 @@
-"""Addresses in the rules of the OP stack, and codes that the rules deploy or call.
+"""Addresses in the OP-stack rules, and code that the rules deploy or call.
 
 Source: predeploys; exec-engine, "Fee Vaults"; canyon/overview; EIP-4788; EIP-2935.
 """

@@ -10,13 +10,13 @@ from .encoding import DecodingError, keccak256, rlp_decode, rlp_encode, word
 DEPOSIT_TYPE = 0x7E
 ALIAS_OFFSET = 0x1111000000000000000000000000000000001111
 ADDRESS = 20
-# maximum bytes of mint, value and gas
+# maximum sizes of mint, value and gas, in bytes
 MINT, VALUE, GAS = 16, 32, 8
 
 
 @dataclass(frozen=True)
 class Deposit:
-    """A deposit. An empty `to` creates a contract."""
+    """A deposit transaction. With an empty `to` it creates a contract."""
 
     source_hash: bytes
     sender: bytes
@@ -28,7 +28,7 @@ class Deposit:
     data: bytes
 
     def encode(self) -> bytes:
-        """Returns the type byte and the RLP of eight fields."""
+        """Returns the type byte followed by the RLP list of eight fields."""
         fields = (
             self.source_hash, self.sender, self.to, self.mint, self.value, self.gas,
             int(self.is_system), self.data,
@@ -40,7 +40,7 @@ class Deposit:
 
 
 def decode_deposit(raw: bytes) -> Deposit:
-    """Decodes the bytes in a block. Raises DecodingError if they are no deposit."""
+    """Decodes a raw transaction of a block. Raises DecodingError if it is not a deposit."""
     if raw[:1] != bytes([DEPOSIT_TYPE]):
         raise DecodingError("not of type 0x7e")
     fields = rlp_decode(raw[1:])
@@ -67,7 +67,7 @@ def user_source_hash(l1_block_hash: bytes, log_index: int) -> bytes:
 
 
 def attributes_source_hash(l1_block_hash: bytes, sequence_number: int) -> bytes:
-    """Returns the source hash of the L1 attributes (domain 1)."""
+    """Returns the source hash of the L1 attributes deposit (domain 1)."""
     return keccak256(word(1) + keccak256(l1_block_hash + word(sequence_number)))
 
 
@@ -77,6 +77,6 @@ def upgrade_source_hash(intent: str) -> bytes:
 
 
 def aliased(address: bytes) -> bytes:
-    """Returns the L2 address of a contract on L1 that sends a deposit."""
+    """Returns the alias of an L1 contract: the address that sends its deposits on L2."""
     number = int.from_bytes(address, "big") + ALIAS_OFFSET
     return (number % 2**160).to_bytes(ADDRESS, "big")

@@ -91,7 +91,10 @@ def rlp_item(data: bytes) -> tuple[Any, bytes]:
 
 
 def ordered_root(items: list[bytes]) -> bytes:
-    """Returns the root of the trie of items by RLP of their index (Yellow Paper, appendix D)."""
+    """Returns the root of a trie of items with the RLP of the index as key.
+
+    Source: Yellow Paper, appendix D.
+    """
     pairs = [(nibbles_of(rlp_encode(index)), item) for index, item in enumerate(items)]
     return keccak256(rlp_encode(trie_node(pairs, 0)) if pairs else bytes([EMPTY_STRING]))
 
@@ -101,7 +104,7 @@ def nibbles_of(key: bytes) -> list[int]:
 
 
 def trie_node(pairs: list[tuple[list[int], bytes]], depth: int) -> list[Any]:
-    """Returns the node of all pairs. Their keys agree in the first `depth` nibbles."""
+    """Returns the trie node of all pairs. Their keys have the first `depth` nibbles in common."""
     if len(pairs) == 1:
         key, item = pairs[0]
         return [compact(key[depth:], is_leaf=True), item]
@@ -134,6 +137,6 @@ def compact(nibbles: list[int], is_leaf: bool) -> bytes:
 
 
 def reference(node: list[Any]) -> Any:
-    """Returns the reference in a parent node: the node if short, and otherwise its hash."""
+    """Returns what a parent contains for this node: the node itself if short, else its hash."""
     encoded = rlp_encode(node)
     return node if len(encoded) < WORD else keccak256(encoded)

@@ -1,7 +1,7 @@
-"""Computes the length of FastLZ (level 1) compressed data by compressing the data.
+"""Compresses data as FastLZ level 1 does, to compute the length of the result.
 
-Source: fjord/exec-engine, "FastLZ Implementation": the C implementation of FastLZ at level 1. It
-finds matches with a table from the hash of three bytes to their last position.
+Source: fjord/exec-engine, "FastLZ Implementation", which is FastLZ's C implementation at level 1. A
+hash table contains the last position of every three bytes, to find matches.
 """
 
 HASHES = 1 << 13
@@ -10,7 +10,7 @@ FARTHEST = 8192
 LONGEST_RUN = 32
 LONGEST_MATCH = 262
 SHORT_MATCH = 6
-# A match may not begin in the last bytes, and may extend a little beyond its last start.
+# A match does not begin in the last 13 bytes, and may extend 9 bytes beyond that last start.
 NO_MATCH_BEGINS = 13
 MATCH_REACHES = 9
 
@@ -20,24 +20,28 @@ def three_bytes(text: bytes, at: int) -> int:
 
 
 def bucket_of(sequence: int) -> int:
-    """Returns the table index for three bytes: the upper 13 bits of a product modulo 2**32."""
+    """Returns the hash table index of three bytes: the upper 13 bits of a product modulo 2**32."""
     return ((sequence * MULTIPLIER & 0xFFFFFFFF) >> 19) % HASHES
 
 
 def literal_length(count: int) -> int:
-    """Returns the size of a run of literals, with an additional byte per 32 literals."""
+    """Returns the compressed size of literals: one more byte per 32 literals or fewer."""
     runs, rest = divmod(count, LONGEST_RUN)
     return runs * (LONGEST_RUN + 1) + (rest + 1 if rest else 0)
 
 
 def match_length(count: int) -> int:
-    """Returns the size of a match: two bytes if shorter than six, else three, per 262 bytes."""
+    """Returns the compressed size of a match.
+
+    Each 262 bytes take three bytes. The remaining bytes take three bytes from a length of six on,
+    otherwise two.
+    """
     whole, rest = divmod(count - 1, LONGEST_MATCH)
     return 3 * whole + (3 if rest >= SHORT_MATCH else 2)
 
 
 def compared(text: bytes, earlier: int, later: int, end: int) -> int:
-    """Returns how many bytes are compared up to and including the first difference."""
+    """Returns how many bytes the C code compares until the first difference, which counts too."""
     count = 0
     while later + count < end:
         count += 1
@@ -53,7 +57,7 @@ def fastlz_length(text: bytes) -> int:
     length = anchor = 0
     at = 2
     while at < last_begin:
-        # Finds three bytes that occurred before, not too far back.
+        # Searches for three bytes that occurred before, within the maximum distance of a match.
         while True:
             sequence = three_bytes(text, at)
             earlier = last_seen[bucket_of(sequence)]

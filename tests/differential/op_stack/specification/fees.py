@@ -6,10 +6,11 @@ from .forks import Fork
 
 ZERO_BYTE_GAS = 4
 BYTE_GAS = 16
-# bytes of a signature, which calldata gas includes before Regolith
+# Before Regolith, the calldata gas includes a signature of 68 nonzero bytes.
 SIGNATURE_BYTES = 68
 MILLION = 10**6
-# of the linear estimate of a compressed length, in millionths
+# Slope per byte and offset of Fjord's linear estimate of a compressed size, in millionths of a
+# byte.
 ESTIMATE_PER_BYTE = 836_500
 ESTIMATE_OFFSET = 42_585_600
 LEAST_ESTIMATE = 100 * MILLION
@@ -23,7 +24,7 @@ def calldata_gas(raw: bytes) -> int:
 
 
 def estimated_size(fastlz: int) -> int:
-    """Returns the compressed length in millionths of a byte (fjord/exec-engine)."""
+    """Returns the estimated compressed size in millionths of a byte (fjord/exec-engine)."""
     return max(LEAST_ESTIMATE, ESTIMATE_PER_BYTE * fastlz - ESTIMATE_OFFSET)
 
 
@@ -33,7 +34,7 @@ def bedrock_gas(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
 
 
 def l1_gas_used(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
-    """Returns the value that receipts call l1GasUsed."""
+    """Returns the value of the receipt field l1GasUsed."""
     if fork >= Fork.FJORD:
         return estimated_size(fastlz_length(raw)) * BYTE_GAS // MILLION
     if fork >= Fork.ECOTONE and not is_first_of_ecotone(parameters):
@@ -44,14 +45,14 @@ def l1_gas_used(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
 def is_first_of_ecotone(parameters: FeeParameters) -> bool:
     """Returns whether the contract does not have Ecotone's scalars yet.
 
-    The condition is op-revm's. op-geth also requires a blob base fee of zero, and also checks in
-    Fjord. No known block depends on this difference, and random blocks avoid it.
+    The condition is op-revm's. op-geth also requires that the blob base fee is zero, and also makes
+    the check in Fjord. No known block depends on this difference, and random blocks avoid it.
     """
     return not parameters.base_fee_scalar and not parameters.blob_base_fee_scalar
 
 
 def l1_cost(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
-    """Returns the L1 data fee in wei of a signed transaction in its block encoding."""
+    """Returns the L1 data fee in wei. ``raw``: the signed transaction as in the block."""
     scaled = (
         BYTE_GAS * parameters.base_fee * parameters.base_fee_scalar
         + parameters.blob_base_fee * parameters.blob_base_fee_scalar
@@ -81,7 +82,7 @@ def operator_fee(gas: int, parameters: FeeParameters, fork: Fork) -> int:
 
 
 def da_footprint(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
-    """Returns a transaction's part of the block's DA footprint; 0 before Jovian."""
+    """Returns what a transaction adds to the block's DA footprint. Returns 0 before Jovian."""
     if fork < Fork.JOVIAN:
         return 0
     return estimated_size(fastlz_length(raw)) // MILLION * parameters.footprint_scalar

@@ -1,4 +1,4 @@
-"""The forks of the OP stack, and the Ethereum fork with the opcodes of each."""
+"""The forks of the OP stack, and the Ethereum fork whose opcodes each has."""
 
 from enum import IntEnum, auto
 

@@ -45,7 +45,10 @@ class Header:
     requests_hash: bytes | None = None
 
     def encode(self) -> bytes:
-        """Returns the RLP. The order is Ethereum's; ommers, difficulty and nonce are constants."""
+        """Returns the RLP in Ethereum's order of fields.
+
+        Ommers hash, difficulty and nonce are constants.
+        """
         fields = [
             self.parent_hash, NO_OMMERS, self.coinbase, self.state_root, self.transactions_root,
             self.receipts_root, self.bloom, 0, self.number, self.gas_limit, self.gas_used,
@@ -115,7 +118,10 @@ def decode_extra_data(extra_data: bytes, fork: Fork) -> FeeRule:
 
 
 def extra_data_for(parameters: bytes, least: int, constants: FeeRule, fork: Fork) -> bytes:
-    """Encodes the 8 bytes of payload attributes. Two zeros mean the chain's constants."""
+    """Returns extra data for the 8 bytes of EIP-1559 parameters in payload attributes.
+
+    If denominator and elasticity are both zero, the chain's constants apply.
+    """
     assert len(parameters) == 8
     denominator = int.from_bytes(parameters[:4], "big")
     elasticity = int.from_bytes(parameters[4:], "big")
@@ -139,7 +145,10 @@ def rule_after(parent: Header, parent_fork: Fork, fork: Fork, constants: FeeRule
 
 
 def next_base_fee(base_fee: int, gas_limit: int, metered: int, rule: FeeRule) -> int:
-    """Applies EIP-1559 with the rule's numbers, then the rule's minimum."""
+    """Returns the EIP-1559 base fee of the next block, raised to the rule's minimum.
+
+    ``metered``: the gas that the block counts as used.
+    """
     target = gas_limit // rule.elasticity
     delta = base_fee * abs(metered - target) // target // rule.denominator
     if metered > target:

@@ -1,7 +1,7 @@
-"""Runs messages of a block on the executable specification, under OP-stack rules.
+"""Runs messages of a block on the executable specification (EELS), under OP-stack rules.
 
-The module knows the functions of the executable specification. Of the OP stack it knows only the
-table of precompiles, and that a blob costs one wei per gas (ecotone/exec-engine).
+Of the OP stack this module knows only the table of precompiles, and that blob gas costs one wei
+(ecotone/exec-engine). `transition` has all other rules.
 """
 
 from dataclasses import dataclass, fields, is_dataclass
@@ -23,7 +23,7 @@ LEGACY_FIRST_BYTE = 0xC0
 
 @dataclass(frozen=True)
 class Environment:
-    """The block values that opcodes read. Hashes of ancestors are sorted, oldest first."""
+    """The block values that opcodes read. Hashes of ancestors are ordered from oldest to newest."""
 
     chain_id: int
     number: int
@@ -38,7 +38,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Message:
-    """The outermost call of a transaction. An empty `to` means a creation."""
+    """The outermost message call of a transaction. With an empty `to` it creates a contract."""
 
     sender: bytes
     to: bytes
@@ -53,7 +53,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a message. The refund counter is not applied yet."""
+    """The outcome of a message, before the refund is subtracted from the used gas."""
 
     error: str | None
     gas_left: int
@@ -155,7 +155,10 @@ class Machine:
     # --- transactions ---
 
     def decode(self, raw: bytes) -> Any:
-        """Decodes a signed transaction. Raises an exception of RLP or of types for other bytes."""
+        """Decodes a signed transaction.
+
+        Raises an exception of the specification if it is malformed.
+        """
         if raw[0] >= LEGACY_FIRST_BYTE:
             return rlp.decode_to(self.transactions.LegacyTransaction, raw)
         return self.transactions.decode_transaction(Bytes(raw))
@@ -172,7 +175,7 @@ class Machine:
         return self.address(to) if to else Bytes0(b"")
 
     def floor_and_intrinsic(self, transaction: Any) -> tuple[int, int]:
-        """Returns the minimum gas used (EIP-7623; 0 before), and the intrinsic gas."""
+        """Returns the calldata floor (EIP-7623; 0 in earlier forks), and the intrinsic gas."""
         costs = self.transactions.calculate_intrinsic_cost(transaction)
         if isinstance(costs, tuple):
             intrinsic, floor = costs
@@ -186,7 +189,7 @@ class Machine:
     # --- messages ---
 
     def run(self, message: Message) -> Outcome:
-        """Runs the outermost message of a transaction, after the nonce was incremented."""
+        """Runs the outermost message of a transaction. The caller has incremented the nonce."""
         environment = self.transaction_environment(message)
         wanted = SimpleNamespace(
             to=self.target(message.to), value=U256(message.value), data=Bytes(message.data)
@@ -212,7 +215,10 @@ class Machine:
         )
 
     def system_call(self, address: bytes, data: bytes) -> None:
-        """Makes a system call (EIP-4788, EIP-2935), without a fee. Does nothing without code."""
+        """Makes a system call (EIP-4788, EIP-2935), which pays no fee.
+
+        Does nothing if there is no code.
+        """
         code = self.code(address)
         if not code:
             return
@@ -256,6 +262,6 @@ class Machine:
 
 
 def made(kind: Any, **known: Any) -> Any:
-    """Creates a fork's dataclass. Ignores values that are no fields of the dataclass."""
+    """Creates a dataclass of a fork. Ignores values for fields that the fork's dataclass lacks."""
     assert is_dataclass(kind)
     return kind(**{field.name: known[field.name] for field in fields(kind)})

@@ -1,4 +1,4 @@
-"""Defines the largest input in bytes of each precompile that the OP stack limits.
+"""The largest allowed input in bytes of each precompile that the OP stack limits.
 
 Source: granite, isthmus, jovian and karst/exec-engine, "Precompile Restrictions".
 """
@@ -15,6 +15,6 @@ LIMITS = {
 
 
 def limit_of(address: int, fork: Fork) -> int | None:
-    """Returns the limit of a precompile in a fork, or None."""
+    """Returns the largest input of a precompile in a fork, or None if it is not limited."""
     limits = [limit for since, limit in LIMITS.get(address, {}).items() if since <= fork]
     return limits[-1] if limits else None

@@ -29,7 +29,7 @@ Contract = Callable[[Any], None]
 
 
 class Precompiles:
-    """A fork's table of precompiles, which replaces the table of an Ethereum fork."""
+    """The precompiles of an OP-stack fork, to install in the executable specification."""
 
     def __init__(self, fork: Fork) -> None:
         package = f"ethereum.forks.{fork.evm}"
@@ -39,11 +39,12 @@ class Precompiles:
         self.exceptions = import_module(f"{package}.vm.exceptions")
         self.address_of = import_module(f"{package}.fork_types").Address
         self.theirs: dict[Any, Contract] = mapping.PRE_COMPILED_CONTRACTS
-        # every module that uses the table imports the same dictionary
+        # All modules share this dictionary, so `install` changes it in place and needs a copy to
+        # begin with.
         self.original = ORIGINALS.setdefault(fork.evm, dict(self.theirs))
 
     def install(self) -> None:
-        """Installs the table in the modules that the opcodes of the Ethereum fork use."""
+        """Replaces the precompiles that the opcodes of the Ethereum fork use."""
         self.theirs.clear()
         self.theirs.update(self.original)
         prices = [price for since, price in P256_GAS.items() if since <= self.fork]
@@ -57,7 +58,7 @@ class Precompiles:
         return self.address_of(number.to_bytes(20, "big"))
 
     def limited(self, number: int) -> Contract:
-        """Returns a contract that fails if its input is longer than allowed."""
+        """Returns a precompile that fails if its input exceeds the fork's limit."""
         inner, limit = self.original[self.at(number)], limit_of(number, self.fork)
         inner = quick_with_zeros(number, inner, self.gas)
 
@@ -71,7 +72,7 @@ class Precompiles:
     def p256_verify(self, price: int) -> Contract:
         """Returns P256VERIFY at a fixed price.
 
-        It returns word 1 for a valid signature, else nothing.
+        Its output is the word 1 for a valid signature, else empty.
         """
 
         def contract(evm: Any) -> None:
@@ -103,7 +104,7 @@ def is_p256_signature(data: bytes) -> bool:
     return True
 
 
-# The results for pairs of points at infinity, and the bytes of a pair.
+# Precompile -> size of a pair in bytes, and the result if all pairs are zeros (points at infinity).
 OF_ZEROS = {
     PAIRING: (192, word(1)),
     G1_MSM: (160, bytes(128)),
@@ -114,10 +115,10 @@ FEW_PAIRS = 128
 
 
 def quick_with_zeros(number: int, inner: Contract, gas: ModuleType) -> Contract:
-    """Returns a precompile that answers quickly if all its input points are points at infinity.
+    """Returns a precompile that skips the computation for an input of zeros (points at infinity).
 
-    For other inputs it calls ``inner``. The executable specification multiplies each point by the
-    order of the group, in Python.
+    For other inputs it calls ``inner``. The executable specification is slow even for points at
+    infinity, because it multiplies each point by the order of the group, in Python.
     """
     size, output = OF_ZEROS[number]
 
@@ -133,11 +134,11 @@ def quick_with_zeros(number: int, inner: Contract, gas: ModuleType) -> Contract:
 
 
 def gas_of_zeros(number: int, pairs: int) -> int:
-    """Returns the gas of an input of zeros, by EIP-1108 and EIP-2537."""
+    """Returns the gas for ``pairs`` pairs, by EIP-1108 and EIP-2537."""
     if number == PAIRING:
         return 45_000 + 34_000 * pairs
     if number == BLS_PAIRING:
         return 37_700 + 32_600 * pairs
     point, most = (12_000, 519) if number == G1_MSM else (22_500, 524)
-    # Both discount tables end at 128 pairs, and only longer inputs come here.
+    # With more than 128 pairs the discount is constant. Shorter inputs do not come here.
     return pairs * point * most // 1000

@@ -1,4 +1,4 @@
-"""Receipts as in the receipts trie, logs and blooms.
+"""Receipts in the encoding of the receipts trie, logs, and blooms.
 
 Source: deposits, "Deposit Receipt"; canyon/overview, "Deposit nonce in deposit tx receipt".
 """
@@ -25,7 +25,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Receipt:
-    """The outcome of a transaction. `kind` is 0 for a legacy transaction."""
+    """The outcome of a transaction. `kind` is the transaction type."""
 
     kind: int
     status: bool
@@ -34,9 +34,10 @@ class Receipt:
     deposit_nonce: int | None = field(default=None)
 
     def encode(self, fork: Fork) -> bytes:
-        """Encodes the receipt. Since Canyon, deposits have nonce and version.
+        """Encodes the receipt for the receipts trie.
 
-        The receipts root of Regolith omits the nonce.
+        A deposit's receipt has nonce and version since Canyon. Regolith's receipts root omits the
+        nonce.
         """
         logs = [(log.address, log.topics, log.data) for log in self.logs]
         fields = [int(self.status), self.cumulative_gas_used, bloom_of(self.logs), logs]

@@ -33,18 +33,18 @@ MOST_NONCE = (1 << 64) - 1
 REFUND_QUOTIENT = 5
 DELEGATION = bytes.fromhex("ef0100")
 DELEGATION_BYTES = 23
-# types of signed transactions, and the fork from which each is valid
+# Type of a signed transaction -> the fork from which it is valid.
 TYPES = {0: Fork.BEDROCK, 1: Fork.BEDROCK, 2: Fork.BEDROCK, 4: Fork.ISTHMUS}
 FIRST_LEGACY_BYTE = 0xC0
 
 
 class InvalidBlock(Exception):
-    """Raised for a transaction that is invalid at its position of the block."""
+    """Raised for a transaction that is invalid at its position in the block."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """An executed transaction, with its fees besides gas."""
+    """An executed transaction with its receipt, L1 fee and operator fee."""
 
     receipt: Receipt
     gas_used: int
@@ -93,15 +93,16 @@ class Block:
     # --- deposits ---
 
     def deposit(self, raw: bytes) -> Done:
-        """Mints, then executes.
+        """Mints the deposit's ether, then runs its message.
 
-        If the execution fails, mint and nonce remain (deposits, "Execution").
+        If the message fails, the mint and the incremented nonce remain (deposits, "Execution").
         """
         try:
             deposit = decode_deposit(raw)
         except DecodingError as error:
             raise InvalidBlock(f"undecodable: {error}") from error
-        # Before Regolith, system deposits do not count. op-revm does not limit the others either.
+        # Before Regolith, system deposits do not count towards the gas limit. op-revm does not
+        # limit other deposits either.
         is_counted = self.fork >= Fork.REGOLITH or not deposit.is_system
         if is_counted and deposit.gas > self.gas_left:
             raise InvalidBlock("the block has too little gas left")
@@ -115,7 +116,10 @@ class Block:
         return Done(receipt, gas_used, deposit.sender, error=outcome.error)
 
     def deposit_outcome(self, deposit: Deposit) -> tuple[Outcome, int]:
-        """Runs the message. Increments the sender's nonce even if the message fails."""
+        """Runs the message of a deposit. Returns the outcome and the calldata floor.
+
+        Increments the sender's nonce even if the message fails.
+        """
         machine = self.machine
         wanted = machine.as_transaction(deposit.gas, deposit.to, deposit.value, deposit.data)
         floor, intrinsic = machine.floor_and_intrinsic(wanted)
@@ -139,7 +143,7 @@ class Block:
         return outcome, floor
 
     def refusal_of(self, deposit: Deposit, least_gas: int) -> str | None:
-        """Returns why a deposit fails before execution, or None."""
+        """Returns why a deposit fails before its message runs, or None."""
         if deposit.is_system and self.fork >= Fork.REGOLITH:
             return "a system transaction after Bedrock"
         if deposit.gas < least_gas:
@@ -151,7 +155,7 @@ class Block:
         return None
 
     def deposit_gas(self, deposit: Deposit, outcome: Outcome, floor: int) -> int:
-        """Returns the gas used that receipt and block show (regolith/overview)."""
+        """Returns the gas used of a deposit, as receipt and block show it (regolith/overview)."""
         if self.fork >= Fork.REGOLITH:
             return gas_after_refund(deposit.gas, outcome, floor)
         return 0 if deposit.is_system else deposit.gas
@@ -159,7 +163,7 @@ class Block:
     # --- users' transactions ---
 
     def user_transaction(self, raw: bytes) -> Done:
-        """Executes by Ethereum's rules. L1 fee and operator fee are paid before execution."""
+        """Executes by Ethereum's rules. The sender pays L1 fee and operator fee in advance."""
         transaction, kind = self.decoded(raw)
         parameters = self.fee_parameters()
         gas_limit = int(transaction.gas)
@@ -189,7 +193,7 @@ class Block:
         )
 
     def fee_parameters(self) -> FeeParameters:
-        """Returns the fee parameters. Reads them at the first transaction after the deposits."""
+        """Returns the block's fee parameters, read at the first transaction after the deposits."""
         if self.parameters is None:
             self.parameters = parameters_from_storage(
                 lambda slot: self.machine.slot(L1_BLOCK, word(slot))
@@ -197,7 +201,7 @@ class Block:
         return self.parameters
 
     def pay(self, gas_used: int, price: int, l1_fee: int, charged: int) -> None:
-        """Pays the vaults, after the refund of the sender (exec-engine, "Fee Vaults")."""
+        """Pays the fees to the vaults. The sender's refund precedes (exec-engine, "Fee Vaults")."""
         environment = self.machine.environment
         base_fee = environment.base_fee
         self.machine.add_balance(environment.coinbase, gas_used * (price - base_fee))
@@ -207,7 +211,10 @@ class Block:
             self.machine.add_balance(OPERATOR_FEE_VAULT, charged)
 
     def decoded(self, raw: bytes) -> tuple[Any, int]:
-        """Returns the transaction and its type."""
+        """Decodes a user's transaction. Returns it with its type.
+
+        Raises InvalidBlock if not valid here.
+        """
         kind = 0 if raw[0] >= FIRST_LEGACY_BYTE else raw[0]
         if TYPES.get(kind, Fork.KARST + 1) > self.fork:
             raise InvalidBlock("transaction type not supported")
@@ -219,7 +226,11 @@ class Block:
             raise InvalidBlock("undecodable") from error
 
     def checked_gas(self, transaction: Any, gas_limit: int) -> tuple[int, int]:
-        """Returns floor and intrinsic gas. Raises InvalidBlock if the gas limit is below either."""
+        """Returns the calldata floor and the intrinsic gas.
+
+        Raises InvalidBlock if the transaction's gas limit is below either or above a maximum, or if
+        the init code is too large.
+        """
         floor, intrinsic = self.machine.floor_and_intrinsic(transaction)
         if gas_limit < max(floor, intrinsic):
             raise InvalidBlock("intrinsic gas too high")
@@ -233,9 +244,10 @@ class Block:
         return floor, intrinsic
 
     def checked_sender(self, transaction: Any, kind: int, beside: int) -> tuple[bytes, int]:
-        """Returns sender and gas price.
+        """Returns the sender and the gas price.
 
-        Raises InvalidBlock if the sender may not send or cannot pay.
+        ``beside``: L1 fee and operator fee. Raises InvalidBlock if signature, nonce or balance is
+        invalid.
         """
         machine = self.machine
         if kind and int(transaction.chain_id) != machine.environment.chain_id:
@@ -278,7 +290,7 @@ class Block:
 
 
 def prices_of(transaction: Any, kind: int, base_fee: int) -> tuple[int, int]:
-    """Returns the gas price, and the highest price that the balance must cover."""
+    """Returns the effective gas price, and the highest price that the sender must afford."""
     if kind < 2:
         price = most = int(transaction.gas_price)
     else:
@@ -292,7 +304,7 @@ def prices_of(transaction: Any, kind: int, base_fee: int) -> tuple[int, int]:
 
 
 def gas_after_refund(gas_limit: int, outcome: Outcome, floor: int) -> int:
-    """Returns the gas used after the refund (EIP-3529), at least the floor (EIP-7623)."""
+    """Returns the gas used after the refund (EIP-3529), at least the calldata floor (EIP-7623)."""
     used = gas_limit - outcome.gas_left
     used -= min(used // REFUND_QUOTIENT, outcome.refund_counter)
     return max(used, floor)

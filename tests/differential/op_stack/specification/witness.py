@@ -1,4 +1,4 @@
-"""Computes the root of a partly known state after a change, from the nodes of a witness.
+"""Computes the state root after changes to a partly known state, from the nodes of a witness.
 
 Source: Yellow Paper, appendix D. A node is a list as in RLP; a path is a list of nibbles.
 """
@@ -95,14 +95,20 @@ class PartialTrie:
         return self.joined(part, below)
 
     def collapsed(self, branch: list[Node]) -> Node:
-        """Replaces a branch that has a single remaining entry."""
+        """Returns the branch.
+
+        If it has a single entry left, returns a leaf or extension instead.
+        """
         left = [nibble for nibble in range(BRANCHES) if branch[nibble]]
         if len(left) > 1:
             return branch
         return self.joined(left, self.resolved(branch[left[0]]))
 
     def joined(self, path: list[int], below: Node) -> Node:
-        """Returns a node below a path. If the node is a leaf or extension, joins both paths."""
+        """Returns a node that has ``below`` at ``path``.
+
+        Merges paths if ``below`` is a leaf or extension.
+        """
         if len(below) == BRANCHES + 1:
             return [compact(path, is_leaf=False), below]
         part, is_leaf = expanded(below[0])
@@ -117,7 +123,7 @@ class PartialTrie:
 
 
 def folded(node: Node) -> Node:
-    """Returns the node. References replace the changed nodes below it."""
+    """Returns the node with references in place of the changed nodes below it."""
     if len(node) == BRANCHES + 1:
         return [below if isinstance(below, bytes) else reference(folded(below)) for below in node]
     path, below = node
@@ -131,10 +137,14 @@ def expanded(path: bytes) -> tuple[list[int], bool]:
 
 
 def state_root_after(nodes: list[bytes], root: bytes, change: dict[str, Any]) -> bytes:
-    """Returns the root after changes: nonce, balance, code, storage by hex address."""
+    """Returns the state root after changes.
+
+    ``change``: the changed nonce, balance, code and slots of each address (hex).
+    """
     known = {keccak256(node): node for node in nodes}
     state = PartialTrie(known, root)
-    # Puts before deletions: a branch that loses an entry may require an unknown node.
+    # Sets values before it deletes: a branch that loses an entry may require a node that is not
+    # known.
     for text, parts in sorted(change.items()):
         address = bytes.fromhex(text.removeprefix("0x"))
         account = state.get(address)

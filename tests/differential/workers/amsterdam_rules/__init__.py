@@ -1,1 +1,1 @@
-"""Implements the rules of Amsterdam over the last fork of the executable specification."""
+"""Implements the rules of Amsterdam over the last fork of the executable specification (EELS)."""

@@ -1,4 +1,4 @@
-"""Builds the block access list (EIP-7928): reads, and the changes by each index."""
+"""Builds the block access list (EIP-7928): reads, and the changes of each block access index."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -34,7 +34,10 @@ def by_account() -> defaultdict[bytes, Any]:
 
 @dataclass
 class Recorder:
-    """Records the accesses of a block. ``before``: the state before the current index."""
+    """Records the accesses of a block.
+
+    ``before``: the state before the current block access index.
+    """
 
     before: Snapshot = field(default_factory=dict)
     accounts: set[bytes] = field(default_factory=set)
@@ -56,11 +59,11 @@ class Recorder:
         self.slots.add((bytes(address), int.from_bytes(key, "big")))
 
     def write(self, address: bytes, key: bytes) -> None:
-        """Records a write of a slot. `close` determines the new value."""
+        """Records that a slot was written. `close` compares states to find the new value."""
         self.stored.add((bytes(address), int.from_bytes(key, "big")))
 
     def close(self, index: int, state: Any) -> None:
-        """Records the differences from the state before the index."""
+        """Ends a block access index: records how the state differs from the state before it."""
         after = snapshot_of(state)
         for address in sorted(self.before.keys() | after.keys()):
             old, new = self.before.get(address, ABSENT), after.get(address, ABSENT)
@@ -80,7 +83,7 @@ class Recorder:
         self.before = after
 
     def note(self) -> None:
-        """Records which rules the whole access list shows."""
+        """Counts the rules that only the complete access list shows."""
         changed = {address for part in self.parts for address in part if part[address]}
         changed |= {address for address, _ in self.written}
         for _ in self.accounts - changed:
@@ -93,7 +96,7 @@ class Recorder:
 
     @property
     def items(self) -> int:
-        """Returns the number of items that the gas limit bounds: accounts, and slots of each."""
+        """Returns the number of items, which the gas limit bounds: all accounts and all slots."""
         return len(self.accounts) + len(self.slots)
 
     def encode(self) -> bytes:

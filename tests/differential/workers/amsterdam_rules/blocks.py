@@ -63,7 +63,10 @@ class BlockRun:
         return outcome
 
     def end(self, withdrawals: list[tuple[Address, int]]) -> None:
-        """Applies withdrawals and requests. Raises InvalidBlock for a failure or a long list."""
+        """Applies withdrawals and requests.
+
+        Raises InvalidBlock if a system call fails, or if the access list has too many items.
+        """
         state = self.block.state
         for address, amount in withdrawals:
             self.block.recorder.touch(address)

@@ -59,7 +59,7 @@ def pop_arguments(frame: Frame, has_value: bool) -> Arguments:
 
 
 def access_cost(frame: Frame, address: Address) -> int:
-    """Returns the gas of accessing a cold or warm account. Does not warm the account."""
+    """Returns the gas of accessing an account, which may be cold. Does not warm the account."""
     return WARM if address in frame.accessed_addresses else frame.block.numbers.cold_account
 
 
@@ -71,14 +71,14 @@ def access(frame: Frame, address: Address) -> Any:
 
 
 def can_pay(frame: Frame, state_gas: int) -> bool:
-    """Returns whether regular gas and reservoir together suffice."""
+    """Returns whether regular gas and reservoir together pay for this state gas."""
     return int(frame.gas_left) + frame.reservoir >= state_gas
 
 
 def hand_over(frame: Frame) -> int:
-    """Passes the reservoir to a child.
+    """Returns the reservoir for a child frame.
 
-    In April, the caller's reservoir is 0 until the child ends.
+    Under the rules of April, the caller's reservoir is 0 until the child ends.
     """
     reservoir = frame.reservoir
     if not frame.block.numbers.frozen:
@@ -87,7 +87,7 @@ def hand_over(frame: Frame) -> int:
 
 
 def call(frame: Frame, kind: str) -> None:
-    """Executes any of the four calls."""
+    """Executes CALL, CALLCODE, DELEGATECALL or STATICCALL."""
     given = pop_arguments(frame, kind in ("CALL", "CALLCODE"))
     if kind == "CALL" and frame.message.is_static and given.value:
         reach("calls: value in a static call")
@@ -253,9 +253,9 @@ def create_at(frame: Frame, address: Address, endowment: U256, init_code: Bytes)
 
 
 def selfdestruct(frame: Frame) -> None:
-    """Moves the balance.
+    """Moves the balance to the beneficiary.
 
-    A contract created in the transaction is destroyed at the transaction's end.
+    A contract created in the same transaction is destroyed when the transaction ends.
     """
     block, owner = frame.block, frame.message.current_target
     if frame.message.is_static:

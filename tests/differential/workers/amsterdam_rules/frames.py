@@ -57,7 +57,7 @@ def burn_log(address: Address, value: U256) -> Log:
 
 
 def delegate_of(code: bytes) -> Address | None:
-    """Returns the target of a delegation; None for other code."""
+    """Returns the target of a delegation (EIP-7702), or None if the code is no delegation."""
     return get_delegated_code_address(Bytes(code))
 
 
@@ -72,7 +72,7 @@ def frame_of(message: Call) -> Frame:
 
 
 def run_message(message: Call) -> Frame:
-    """Moves the value and runs the code."""
+    """Transfers the value and runs the code."""
     state, transient = message.block_env.state, message.tx_env.transient_storage
     frame = frame_of(message)
     begin_transaction(state, transient)
@@ -93,7 +93,7 @@ def run_message(message: Call) -> Frame:
 
 
 def cause_of(message: Call) -> str:
-    """Returns the reason for a message's value transfer."""
+    """Returns what caused a value transfer, for the name of the counted rule."""
     if message.depth:
         return "CREATE" if message.target == Bytes0() else "CALL"
     return "a creation transaction" if message.target == Bytes0() else "a transaction"
@@ -106,7 +106,7 @@ def halt(frame: Frame, error: Exception) -> None:
 
 
 def step_through(frame: Frame) -> None:
-    """Runs a precompile, or code until it stops."""
+    """Runs a precompile, or runs code until it stops."""
     message = frame.message
     if message.code_address in PRE_COMPILED_CONTRACTS:
         reach("delegations: delegate is a precompile", message.disable_precompiles)
@@ -141,7 +141,7 @@ def run_creation(message: Call) -> Frame:
 
 
 def pay_deposit(frame: Frame) -> None:
-    """Checks the new code, and charges for its hash and bytes."""
+    """Checks the code of a new contract, and charges for its hash and size."""
     code, block = frame.output, frame.block
     if code[:1] == b"\xef":
         reach("creations: code begins with EF")
@@ -160,7 +160,7 @@ def pay_deposit(frame: Frame) -> None:
 
 
 def is_taken(block: Block, address: Address) -> bool:
-    """Returns whether a creation collides with code, a nonce, or (in April) storage."""
+    """Returns whether a creation collides with an account: its code, nonce, or (April) storage."""
     account = get_account(block.state, address)
     if account.nonce or account.code:
         return True

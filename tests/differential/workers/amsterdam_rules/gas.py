@@ -1,4 +1,4 @@
-"""Counts gas in two dimensions: the gas of a frame, charges, and gas returned by a child."""
+"""Counts regular gas and state gas: charges, refunds, and the gas that a child frame returns."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +13,7 @@ from .reach import reach
 
 
 class Unspecified(Exception):
-    """Raised if the rules do not specify the result."""
+    """Raised if a result is not specified, so that the case cannot be compared."""
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Block(BlockEnvironment):
     recorder: Recorder = field(default_factory=Recorder)
 
     def state_gas(self, size: int) -> int:
-        """Returns the state gas of this many bytes of state."""
+        """Returns the state gas for ``size`` bytes of new state."""
         return size * self.numbers.price(int(self.block_gas_limit))
 
     @property
@@ -39,14 +39,14 @@ class Block(BlockEnvironment):
 
 @dataclass
 class Call(Message):
-    """A message with a reservoir of state gas."""
+    """A message that also passes a reservoir of state gas."""
 
     reservoir: int = 0
 
 
 @dataclass
 class Purse:
-    """Regular gas and reservoir outside of any frame, with the same counters as a frame."""
+    """The gas of a transaction outside its frames, with the same counters as a frame."""
 
     gas_left: Uint
     reservoir: int
@@ -57,10 +57,11 @@ class Purse:
 
 @dataclass
 class Frame(Evm):
-    """A frame with a reservoir of state gas.
+    """A frame with a reservoir of state gas, and counters.
 
-    April: ``regular`` and ``state`` gas used, credits ``applied`` and ``pending``. Final rules:
-    ``spilled``, the state gas paid from regular gas.
+    In the rules of April, ``regular`` and ``state`` count used gas, ``applied`` and ``pending``
+    count refunds of state gas. In the final rules, ``spilled`` is the state gas that regular gas
+    has paid.
     """
 
     reservoir: int = 0
@@ -92,7 +93,7 @@ def charge(payer: Any, amount: Any) -> None:
 
 
 def charge_state(payer: Frame | Purse, amount: int) -> None:
-    """Charges state gas. Takes it from the reservoir first, then from regular gas."""
+    """Charges state gas: from the reservoir first, and the rest from regular gas."""
     from_gas = max(0, amount - payer.reservoir)
     reach("state gas: not to be paid", from_gas > int(payer.gas_left))
     need(payer, from_gas)
@@ -106,7 +107,10 @@ def charge_state(payer: Frame | Purse, amount: int) -> None:
 
 
 def credit(frame: Frame, amount: int) -> None:
-    """Refunds state gas (April). What the frame has not paid is pending for its caller."""
+    """Refunds state gas (April), at most what the frame has used.
+
+    The rest is pending for the caller.
+    """
     applied = min(amount, frame.state)
     reach("state gas: S credited", applied)
     reach("state gas: S credit waits for the caller", applied < amount)
@@ -117,7 +121,7 @@ def credit(frame: Frame, amount: int) -> None:
 
 
 def refill(payer: Frame | Purse, amount: int) -> None:
-    """Refunds state gas (final rules), first to the regular gas that paid it."""
+    """Refunds state gas (final rules): first what regular gas paid, the rest to the reservoir."""
     to_gas = min(amount, payer.spilled)
     reach("state gas: F given back to gas", amount and to_gas == amount)
     reach("state gas: F given back to both pots", 0 < to_gas < amount)
@@ -128,12 +132,12 @@ def refill(payer: Frame | Purse, amount: int) -> None:
 
 
 def give_back(frame: Frame, amount: int) -> None:
-    """Refunds state gas by the rules of the block."""
+    """Refunds state gas by the rule set of the block."""
     (refill if frame.block.numbers.frozen else credit)(frame, amount)
 
 
 def burn(frame: Frame) -> None:
-    """Halts exceptionally: consumes all regular gas."""
+    """Consumes all regular gas, for an exceptional halt."""
     frame.regular += int(frame.gas_left)
     frame.gas_left = Uint(0)
 
@@ -143,7 +147,7 @@ def is_halted(frame: Frame) -> bool:
 
 
 def return_gas(parent: Frame | Purse, child: Frame) -> None:
-    """Returns a child's gas to a caller that kept its reservoir (final rules)."""
+    """Returns a child's gas to its caller (final rules), which kept its reservoir meanwhile."""
     used = child.message.reservoir - child.reservoir + child.spilled
     reach("state gas: F frame ends with less than nothing used", used < 0)
     reach("state gas: failed child leaves a reservoir", child.error and parent.reservoir)
@@ -164,7 +168,7 @@ def return_gas(parent: Frame | Purse, child: Frame) -> None:
 
 
 def merge_gas_of_april(parent: Frame, child: Frame) -> None:
-    """Returns a child's gas to a caller that passed on its reservoir (April)."""
+    """Returns a child's gas to its caller (April), which has passed its whole reservoir on."""
     parent.gas_left += child.gas_left
     parent.regular += child.regular
     if child.error is None:
@@ -174,7 +178,8 @@ def merge_gas_of_april(parent: Frame, child: Frame) -> None:
         reach("state gas: S waiting credit is applied", child.pending and parent.state)
         credit(parent, child.pending)
     else:
-        # `applied` is already subtracted from `state`: archives of April expect this error.
+        # `applied` is subtracted twice: `state` no longer contains it. The fixtures of April expect
+        # this error.
         returned = child.state + child.reservoir - child.applied
         reach("state gas: S fault: a credit is lost", child.applied)
         reach("state gas: failed child leaves a reservoir", child.reservoir)
@@ -184,7 +189,7 @@ def merge_gas_of_april(parent: Frame, child: Frame) -> None:
 
 
 def merge(parent: Frame, child: Frame) -> None:
-    """Returns the child's remaining gas to the parent."""
+    """Returns the gas of an ended child to its parent, by the rule set of the block."""
     if parent.block.numbers.frozen:
         return_gas(parent, child)
     else:

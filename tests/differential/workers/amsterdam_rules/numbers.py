@@ -20,9 +20,9 @@ ITEM_GAS = 2_000
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of a rule set. All are gas, except sizes of new state and of code in bytes.
+    """The numbers of a rule set: gas costs, and sizes of new state and of code in bytes.
 
-    ``frozen``: the rules as of August 2026; else the rules of April.
+    ``frozen``: whether these are the rules of August 2026. Otherwise they are those of April.
     """
 
     frozen: bool
@@ -45,7 +45,7 @@ class Numbers:
     delegation_bytes: int = 23
 
     def price(self, block_gas_limit: int) -> int:
-        """Returns the gas of a byte of state in a block with this gas limit."""
+        """Returns the gas per byte of new state in a block with this gas limit."""
         if self.frozen:
             return 1_530
         raw = -(-block_gas_limit * 2_628_000 // (2 * 100 * 2**30))

@@ -1,4 +1,4 @@
-"""Implements new opcodes, and opcodes that read accounts or access slots, and installs them."""
+"""Implements new opcodes, and opcodes that access accounts or slots, and installs them in EELS."""
 
 import sys
 from functools import partial
@@ -122,7 +122,7 @@ def sstore(frame: Frame) -> None:
 
 
 def count_refund(frame: Frame, original: int, current: int, new: int) -> None:
-    """Counts the refund of a slot's change. The refund may be negative."""
+    """Adjusts the refund counter for a change of a slot. The adjustment may be negative."""
     numbers = frame.block.numbers
     if original and current and not new:
         reach("slots: cleared")
@@ -154,7 +154,7 @@ def slotnum(frame: Frame) -> None:
 
 
 def immediate(frame: Frame) -> int:
-    """Returns the byte after the opcode; 0 at the end of the code."""
+    """Returns the immediate byte after the opcode, or 0 at the end of the code."""
     at = int(frame.pc) + 1
     reach("opcodes: immediate behind the end", at >= len(frame.code))
     return frame.code[at] if at < len(frame.code) else 0
@@ -214,7 +214,10 @@ def exchange(frame: Frame) -> None:
 
 
 def jump(frame: Frame, mnemonic: str) -> None:
-    """Runs the specification's jump. The target may be the byte after DUPN, SWAPN or EXCHANGE."""
+    """Executes JUMP or JUMPI.
+
+    The immediate byte of DUPN, SWAPN or EXCHANGE may be a jump target.
+    """
     op_implementation_of[mnemonic](frame)
     at = int(frame.pc)
     is_immediate = 0 < at < len(frame.code) and frame.code[at - 1] in (0xE6, 0xE7, 0xE8)

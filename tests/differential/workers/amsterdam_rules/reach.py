@@ -2,7 +2,7 @@
 
 from typing import Final
 
-# Rules by subject. S: a rule of April only; F: of the final rules only.
+# Rules by subject. S marks rules of April only, F rules of the final rule set only.
 RULES: Final = {
     "opcodes": (
         "DUPN", "SWAPN", "EXCHANGE", "SLOTNUM", "immediate refused", "immediate behind the end",
@@ -70,12 +70,12 @@ REACHED: Final = {f"{part}: {rule}": 0 for part, rules in RULES.items() for rule
 
 
 def reach(rule: str, when: object = True) -> None:
-    """Counts a rule if ``when`` is true. The rule must be in the list."""
+    """Counts that a rule was applied, if ``when`` is true. The rule must be in `RULES`."""
     REACHED[rule] += bool(when)
 
 
 def taken() -> dict[str, int]:
-    """Returns the counts since the last call."""
+    """Returns the counts since the last call of `taken`, and resets them."""
     found = dict(REACHED)
     REACHED.update(dict.fromkeys(REACHED, 0))
     return found

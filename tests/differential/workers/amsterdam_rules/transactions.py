@@ -1,4 +1,4 @@
-"""Runs transactions: upfront costs, authorizations, the first frame, and the end."""
+"""Runs transactions: upfront costs, authorizations, the first frame, refund and fees."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,7 +54,7 @@ class Sums:
 
 @dataclass
 class Outcome:
-    """The outcome of a transaction. The gas of both dimensions is what the block counts."""
+    """The outcome of a transaction. ``regular`` and ``state`` are the gas that the block counts."""
 
     error: Exception | None
     output: bytes
@@ -67,7 +67,7 @@ class Outcome:
 
 @dataclass
 class Costs:
-    """The costs of a transaction before it runs."""
+    """The intrinsic gas of a transaction (regular and state gas), and its calldata floor."""
 
     regular: int
     state: int
@@ -83,7 +83,7 @@ def authorizations_of(tx: Any) -> tuple[Any, ...]:
 
 
 def costs_of(block: Block, tx: Any, sender: Address) -> Costs:
-    """Returns the intrinsic gas of both dimensions, and the floor."""
+    """Computes the intrinsic regular and state gas of a transaction, and its calldata floor."""
     numbers, is_creation = block.numbers, tx.to == Bytes0(b"")
     entries = access_list_of(tx)
     keys = sum(len(slots) for _, slots in entries)
@@ -129,7 +129,7 @@ def check(block: Block, sums: Sums, tx: Any, costs: Costs) -> None:
 
 
 def refuse(rule: str, when: bool) -> None:
-    """Raises InvalidBlock with this rule if ``when`` is true."""
+    """Counts the rule and raises InvalidBlock with its name if ``when`` is true."""
     reach(f"transactions: {rule}", when)
     if when:
         raise InvalidBlock(rule)
@@ -181,7 +181,7 @@ class Run:
         self.warm |= {address for address, _ in access_list_of(tx)}
 
     def authorities(self) -> list[tuple[Any, Address]]:
-        """Returns each authorization with a valid signature, with its signer."""
+        """Returns the authorizations with a valid signature, each with its signer."""
         found = []
         for item in authorizations_of(self.tx):
             if item.chain_id not in (self.block.chain_id, U256(0)) or item.nonce >= U64.MAX_VALUE:
@@ -231,7 +231,7 @@ class Run:
             increment_nonce(state, authority)
 
     def mark(self, authority: Address, marked: set[Address]) -> None:
-        """Charges for the bytes of a delegation, once for each account."""
+        """Charges for the bytes of the authority's delegation, once per authority."""
         reach("delegations: F delegation paid before", authority in marked)
         if authority not in marked:
             charge_state(self.purse, self.block.state_gas(self.block.numbers.delegation_bytes))
@@ -239,7 +239,10 @@ class Run:
             marked.add(authority)
 
     def arrive(self) -> tuple[int, Address | None]:
-        """Reads the recipient and charges for it. Returns the state gas paid, and the delegate."""
+        """Reads the recipient's account and charges for it.
+
+        Returns the state gas paid, and the delegate if the recipient is a delegation.
+        """
         block, target = self.block, self.target
         block.recorder.touch(target)
         paid, frozen = 0, block.numbers.frozen
@@ -265,7 +268,7 @@ class Run:
     # --- the frame ---
 
     def execute(self) -> None:
-        """Runs the authorizations, the charges for the recipient, and the first frame."""
+        """Applies the authorizations, charges for the recipient, and runs the first frame."""
         state, start = self.block.state, self.purse.reservoir
         begin_transaction(state, self.transient)
         is_authorized = False
@@ -331,7 +334,7 @@ class Run:
     # --- the end ---
 
     def counted(self) -> tuple[int, int, int]:
-        """Returns the remaining regular and state gas, and the gas that the block counts."""
+        """Returns the gas left over, and the regular gas and state gas that the block counts."""
         if self.block.numbers.frozen:
             left = int(self.purse.gas_left) + self.purse.reservoir
             state = self.state_at_start - self.purse.reservoir + self.purse.spilled
@@ -384,7 +387,7 @@ class Run:
         )
 
     def note_costs(self, used: int, counter: int, regular: int) -> None:
-        """Records the rules that determine the paid and the counted gas."""
+        """Counts the rules that determine what the sender pays and what the block counts."""
         refund, floor = min(used // 5, counter), self.costs.floor
         reach("transactions: floor decides", used - refund < floor)
         is_alone = regular < floor <= used - refund

@@ -1,6 +1,6 @@
-// alto over a development node, and the tracer of its safe mode: node alto.mjs URL KEY.
+// Tests the bundler alto on a development node, and the tracer of its safe mode: node alto.mjs URL KEY.
 // The published safe mode cannot decode the results of its own tracer on any node: it traces
-// EntryPoint 0.6 with the tracer of 0.7, whose frames begin two calls deeper.
+// EntryPoint 0.6 with the tracer for 0.7, which expects frames two calls deeper.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
@@ -16,7 +16,7 @@ import { main, privateKey, program, url } from "../../../clients/javascript/comm
 const LIMIT = 60_000; // milliseconds until the bundler answers
 const ETHER = 10n ** 18n;
 const load = createRequire(import.meta.url);
-// The bundler knows these addresses; the contracts are deployed and their code is copied there.
+// The bundler expects the contracts at these addresses. They are deployed elsewhere, and their code is copied there.
 const VERSIONS = {
   0.6: {
     address: "0x5FF137D4b0FDCD49DcA30c7CF57E578a026d2789",
@@ -34,13 +34,13 @@ const VALIDATION = join(PACKAGE, "esm/rpc/validation");
 const loaded = (name) => import(pathToFileURL(join(VALIDATION, name)).href);
 const { bundlerCollectorTracer } = await loaded("BundlerCollectorTracerV06.js");
 const { getTracerBodyString } = await loaded("tracer.js");
-// Accounts that accept every operation, after what their code in front of that does.
+// Code of an account that accepts every operation. Other code is put in front of it.
 const ACCEPT = "5f5f5260205ff3";
 const OTHER = "0x00000000000000000000000000000000000000c5"; // returns its slot 0
 const READS_OTHER = `60205f5f5f73${OTHER.slice(2)}620186a0fa50`;
 const SLOT_0 = "0x" + "00".repeat(32);
 const readsOf = (level, address) => Object.keys(level.access[address]?.reads ?? {});
-// Code in front, and what the tracer collects of it in the call of the account.
+// Name -> the code in front, and a check of what the tracer collects in the call to the account.
 const COLLECTED = {
   "nothing forbidden": ["", (level) => !level.opcodes.TIMESTAMP && !level.opcodes.NUMBER],
   TIMESTAMP: ["4250", (level) => level.opcodes.TIMESTAMP === 1],

@@ -1,4 +1,4 @@
-// What forge does with a node: node commands.mjs URL KEY. A line of JSON for each case.
+// Tests the forge commands that use a node: node commands.mjs URL KEY. Prints a line of JSON for each case.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

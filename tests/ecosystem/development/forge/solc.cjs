@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The compiler of npm as forge calls it: `--version`, or standard JSON from one end to the other.
+// Runs npm's Solidity compiler as forge calls it: with `--version`, or from standard JSON input to JSON output.
 const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
 

@@ -1,4 +1,4 @@
-// The node under test is the one network; no compiler is fetched.
+// The node under test is the only network. No compiler is downloaded.
 module.exports = {
   solidity: "0.8.28",
   defaultNetwork: "target",

@@ -1,4 +1,4 @@
-// hardhat-network-helpers 1 over Hardhat 2: node helpers.mjs, with NODE_URL.
+// Tests hardhat-network-helpers 1 with Hardhat 2: node helpers.mjs. NODE_URL names the node.
 import { createRequire } from "node:module";
 import { tellAll } from "../hardhat_helpers.mjs";
 

@@ -1,4 +1,4 @@
-// hardhat-network-helpers 3 over Hardhat 3: node helpers.mjs, with NODE_URL.
+// Tests hardhat-network-helpers 3 with Hardhat 3: node helpers.mjs. NODE_URL names the node.
 import { network } from "hardhat";
 import { tellAll } from "../hardhat_helpers.mjs";
 

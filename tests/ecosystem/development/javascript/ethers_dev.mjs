@@ -1,4 +1,4 @@
-// What test suites do with ethers 6 on a development node: node ethers_dev.mjs URL KEY.
+// Tests what test suites do with ethers 6 on a development node: node ethers_dev.mjs URL KEY.
 import assert from "node:assert/strict";
 import { ethers } from "ethers";
 import { NOBODY, main, privateKey, program, socketUrl, url, within } from "../../../clients/javascript/common.mjs";

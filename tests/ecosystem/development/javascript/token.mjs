@@ -1,4 +1,4 @@
-// The contract that the programs work with: a token with events, refusals in words, and permits.
+// The contract that the programs use: a token with events, revert reasons and permits.
 import { readFileSync } from "node:fs";
 
 const file = "../../../../fastevm/payments/contracts/artifacts/Token.json";

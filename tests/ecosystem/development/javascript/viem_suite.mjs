@@ -1,5 +1,5 @@
-// A viem project's tests, a hundred of them, each between a snapshot and the return to it:
-// node --test viem_suite.mjs, with NODE_URL.
+// A hundred tests as a viem project has them, each between a snapshot and a revert to it:
+// node --test viem_suite.mjs. NODE_URL names the node.
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { createTestClient, getContract, http, publicActions, walletActions } from "viem";

@@ -1,4 +1,4 @@
-// What test suites do with web3.js 4 on a development node: node web3js_dev.mjs URL KEY.
+// Tests what test suites do with web3.js 4 on a development node: node web3js_dev.mjs URL KEY.
 import assert from "node:assert/strict";
 import { Web3 } from "web3";
 import { NOBODY, main, privateKey, program, socketUrl, url, within } from "../../../clients/javascript/common.mjs";

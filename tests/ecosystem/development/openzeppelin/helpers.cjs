@@ -1,4 +1,4 @@
-// OpenZeppelin's test helpers, as Truffle projects use them: node openzeppelin.cjs URL KEY.
+// Tests OpenZeppelin's test helpers, as Truffle projects use them: node helpers.cjs URL KEY.
 const assert = require("node:assert/strict");
 const { join } = require("node:path");
 

@@ -1,4 +1,4 @@
-// Blocks, logs, calls and transfers from block 0, which needs a trace of every block.
+// Indexes blocks, logs, calls and transfers from block 0. Calls and transfers need a trace of each block.
 import { createConfig } from "ponder";
 import { parseAbi } from "viem";
 

@@ -1,4 +1,4 @@
-// `ponder start` on a development node whose chain has blocks, events and payments: node start.mjs URL KEY.
+// Tests `ponder start` on a development node that has blocks, events and payments: node start.mjs URL KEY.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,5 @@
-// What a processor of Subsquid finds on a development node, from block 0, over each of its methods: node cases.mjs URL KEY.
+// Tests that a Subsquid processor reads a development node from block 0, with each set of RPC methods that it can use:
+// node cases.mjs URL KEY.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// A processor of Subsquid as published, which reads from block 0. It prints the blocks of its batches as lines of JSON:
+// Runs the published Subsquid processor from block 0, and prints every block that it reads as a line of JSON:
 // node processor.cjs URL HEAD SETTINGS
 const { EvmBatchProcessor } = require("@subsquid/evm-processor");
 
@@ -43,6 +43,6 @@ new EvmBatchProcessor()
       const told = { height: header.height, ...Object.fromEntries(items) };
       process.stdout.write(`BLOCK ${JSON.stringify(told, asText)}\n`);
     }
-    // Its server of metrics keeps the process alive.
+    // Without this, the processor's metrics server would keep the process alive.
     if (blocks.at(-1)?.header.height === Number(head)) process.stdout.write("", () => process.exit(0));
   });

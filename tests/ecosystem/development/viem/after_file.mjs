@@ -1,4 +1,4 @@
-// A node serves one file of tests: it ends with it, so that few run at a time.
+// Ends the nodes of a test file after its tests, so that few nodes run at a time.
 import { afterAll } from "vitest";
 import { anvilMainnet, anvilOptimism, anvilSepolia } from "~test/anvil.js";
 

@@ -1,5 +1,5 @@
-// Nodes behind prool on the ports that viem's tests ask, with the options that they want of anvil.
-// NODE_BINARY is the node; each forks the chain of the same id that FORKS names (JSON).
+// Starts prool servers on the ports that viem's tests use. They start nodes with the anvil options of these tests.
+// NODE_BINARY: path of the node. FORKS: JSON with the port, the chain id and the chain to fork of each server.
 import { Instance, Server } from "prool";
 
 const options = { hardfork: "Prague", binary: process.env.NODE_BINARY };

@@ -1,4 +1,4 @@
-// vitest on viem's source: its aliases, its setup, its limits; nodes as servers.mjs starts them.
+// Configures vitest for viem's source: import aliases, setup, time limits, and the nodes that servers.mjs starts.
 import { join } from "node:path";
 
 const source = process.env.VIEM_SOURCE;

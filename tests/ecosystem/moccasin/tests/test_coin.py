@@ -45,7 +45,7 @@ def test_an_anchor_takes_a_deposit_back(coin: Any, vault: Any) -> None:
     coin.approve(vault, 1_000)
     with boa.env.anchor():
         assert vault.deposit(1_000, owner) == 1_000
-        coin.transfer(vault, 500)  # a donation: a share is now worth 1.5 times as much
+        coin.transfer(vault, 500)  # a donation, after which a share is worth 1.5 times as much
         assert vault.convertToAssets(1_000) == 1_499
     assert (vault.totalSupply(), vault.totalAssets()) == (0, 0)
 

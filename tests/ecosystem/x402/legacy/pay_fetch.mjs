@@ -1,4 +1,4 @@
-// Pays an address with x402-fetch of version 1: node pay_fetch.mjs URL
+// Pays for a URL with version 1 of x402-fetch: node pay_fetch.mjs URL
 import { createSigner, wrapFetchWithPayment } from "x402-fetch";
 
 const [url] = process.argv.slice(2);

@@ -1,7 +1,7 @@
-"""Runs published x402 clients that pay for URLs, each as a separate program.
+"""Runs published x402 clients, each as a separate program that pays for URLs.
 
 A program reads ``{"key": ..., "urls": [...], "at_once": n}`` from standard input and prints a line
-``{"url": ..., "status": ..., "body": ...}`` for each URL. The tests do not depend on the packages.
+``{"url": ..., "status": ..., "body": ...}`` for each URL. The clients are optional:
 FASTEVM_X402_PYPI names a folder filled by ``pip install --target FOLDER 'x402[evm,httpx]'``, and
 FASTEVM_X402_NPM a folder in which ``npm install @x402/fetch @x402/evm viem`` was run.
 """
@@ -20,7 +20,7 @@ NPM: Final = os.environ.get("FASTEVM_X402_NPM", "")
 
 
 def command(client: str) -> tuple[list[str], dict[str, str]]:
-    """Returns a client's command and environment. Skips the test if the package is missing."""
+    """Returns command and environment of a client. Skips the test if its package is missing."""
     if client == "pypi":
         if not (Path(PYPI) / "x402").is_dir() or not PYPI:
             pytest.skip("the PyPI package x402 is not installed: set FASTEVM_X402_PYPI")

@@ -1,4 +1,4 @@
-// A project's tests of a token, fifty of them, each from the same fixture: hardhat test --no-compile.
+// Fifty tests of a token, as a Hardhat project has them, all with the same fixture: hardhat test --no-compile.
 const assert = require("node:assert/strict");
 const { join } = require("node:path");
 const { ethers } = require("ethers");

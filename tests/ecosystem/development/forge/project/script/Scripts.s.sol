@@ -3,7 +3,7 @@ pragma solidity ^0.8.0;
 
 import "../src/Counter.sol";
 
-// What of forge's cheat codes the scripts call.
+// The forge cheat codes that the scripts call.
 interface Vm {
     function envUint(string calldata name) external view returns (uint256);
     function startBroadcast() external;
@@ -16,7 +16,7 @@ abstract contract Script {
     Vm internal constant vm = Vm(address(uint160(uint256(keccak256("hevm cheat code")))));
 }
 
-// A contract with ether, and twenty transactions that depend on each other.
+// Deploys a contract with ether, and sends twenty transactions that depend on each other.
 contract Deploy is Script {
     function run() public {
         vm.startBroadcast(vm.envUint("KEY"));
@@ -30,7 +30,7 @@ contract Deploy is Script {
     }
 }
 
-// By CREATE2, which a script sends to the deployment proxy.
+// Deploys with CREATE2, for which forge calls the deployment proxy.
 contract DeploySalted is Script {
     function run() public {
         vm.startBroadcast(vm.envUint("KEY"));
@@ -39,7 +39,7 @@ contract DeploySalted is Script {
     }
 }
 
-// By an account whose key the node has.
+// Sends from an account whose key the node has.
 contract Pay is Script {
     function run() public {
         vm.startBroadcast();
@@ -48,7 +48,7 @@ contract Pay is Script {
     }
 }
 
-// A limit is exceeded: nothing is to be sent.
+// Exceeds the limit, so forge must send nothing.
 contract Fail is Script {
     function run() public {
         vm.startBroadcast(vm.envUint("KEY"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.0;
 
-// A value up to a limit.
+// Stores a value that cannot exceed a limit.
 contract Counter {
     uint256 public number;
 

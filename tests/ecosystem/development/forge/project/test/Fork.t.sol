@@ -3,7 +3,7 @@ pragma solidity ^0.8.0;
 
 import "../script/Scripts.s.sol";
 
-// On the state of the node: what was deployed there is there.
+// Runs on the node's state, and finds what was deployed there.
 contract ForkTest {
     bool public constant IS_TEST = true;
     Vm private constant vm = Vm(address(uint160(uint256(keccak256("hevm cheat code")))));
