@@ -14,7 +14,6 @@ from fastevm.rpc.view import View, base_of
 from fastevm.tracing import LastSteps, TraceRequest
 
 LAST_STEPS: Final = TraceRequest(make=tracing.LastStepsTracer)
-DELEGATION: Final = b"\xef\x01\x00"  # begins the code of an account that delegates (EIP-7702)
 
 Json = dict[str, Any]
 
@@ -50,9 +49,8 @@ class Failure:
         if "to" not in frame:
             return b""
         code = self._code_of(bytes.fromhex(frame["to"][2:]))
-        if code.startswith(DELEGATION):
-            return self._code_of(code[len(DELEGATION) :])
-        return code
+        delegate = tracing.delegate_of(code)
+        return code if delegate is None else self._code_of(delegate)
 
     def _contract(self, frame: Json) -> KnownContract | None:
         if frame["type"].startswith("CREATE"):

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from fastevm.core.primitives.hex import hex_word
+from fastevm.core.state.delegate import delegate_of
 from fastevm.core.state.source import Found, Wanted
 from fastevm.errors import ForkError
 from fastevm.fork.account_reads import read_accounts
@@ -24,9 +25,6 @@ from fastevm.rpc_client.messages import RpcRefusal
 
 # maximum round trips per fetch; after an incomplete trip, the method that failed is not used again
 MAX_TRIPS: Final = 8
-# prefix of a delegated account's code, before the address
-DELEGATION: Final = bytes.fromhex("ef0100")
-DELEGATION_BYTES: Final = 23
 TRACES: Final = "its prestate traces"
 
 
@@ -159,8 +157,5 @@ def named(wanted: Wanted) -> Iterator[str]:
 
 def _delegates(found: Found) -> set[bytes]:
     """Returns the delegation targets of accounts in ``found`` (EIP-7702)."""
-    return {
-        account.code[len(DELEGATION) :]
-        for account in found.accounts.values()
-        if len(account.code) == DELEGATION_BYTES and account.code.startswith(DELEGATION)
-    }
+    delegates = (delegate_of(account.code) for account in found.accounts.values())
+    return {delegate for delegate in delegates if delegate is not None}

@@ -24,6 +24,7 @@ from fastevm.payments.authorization import (
     Permit,
     Terms,
 )
+from fastevm.payments.call_routes import Direct, Route, ThroughWallet
 from fastevm.payments.errors import (
     AlreadyRefunded,
     CaptureRefused,
@@ -67,7 +68,6 @@ from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
 from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import Report, Verdict
 from fastevm.payments.reasons import Reason
-from fastevm.payments.routes import Direct, Route, ThroughWallet
 from fastevm.payments.signatures import Signature, sign
 from fastevm.payments.signer import KeySigner, Signer
 from fastevm.payments.states import TRANSITIONS, Actor, State, Transition, Trigger

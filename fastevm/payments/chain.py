@@ -230,7 +230,7 @@ class Chain:
         looks = 2 if self.block_seconds > SLOW_BLOCK_SECONDS else 3
         return max(self.policy.poll, self.block_seconds / looks)
 
-    def deep_number(self, head: Head, tagged: Head | None) -> int | None:
+    def newest_confirmed_number(self, head: Head, tagged: Head | None) -> int | None:
         """Returns the highest block number at the policy's depth; None if no block is so deep.
 
         ``tagged`` is the node's ``safe`` or ``finalized`` block, if the depth is a tag.

@@ -18,6 +18,7 @@ from msgspec import Struct
 from fastevm.payments.amounts import integer, text
 from fastevm.payments.arguments import check_members, checked
 from fastevm.payments.authorization import Authorization, Domain, Kind, Terms, address
+from fastevm.payments.call_routes import Route
 from fastevm.payments.calls import call_data
 from fastevm.payments.contracts import artifact
 from fastevm.payments.errors import (
@@ -57,7 +58,6 @@ from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import LONGEST_ID, Order, Settlement, Submission
 from fastevm.payments.preflight import PENDING, failure_of
 from fastevm.payments.reasons import Reason
-from fastevm.payments.routes import Route
 from fastevm.payments.settlement import AGAIN, ended
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store, every_order

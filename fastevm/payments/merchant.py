@@ -65,6 +65,7 @@ from fastevm.payments.authorization import (
     address,
 )
 from fastevm.payments.batches import Batches
+from fastevm.payments.call_routes import Direct, Route
 from fastevm.payments.calls import (
     ERC1271_MAGIC,
     allowance_data,
@@ -125,7 +126,6 @@ from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import PENDING, Preflight, Report, failure_of
 from fastevm.payments.reasons import Reason
 from fastevm.payments.reconciler import Reconciler
-from fastevm.payments.routes import Direct, Route
 from fastevm.payments.scanner import Scanner
 from fastevm.payments.signatures import Signature, fault_of
 from fastevm.payments.signer import Signer

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from fastevm.core.primitives.replace import replace
 from fastevm.payments.authorization import Kind
+from fastevm.payments.call_routes import Direct, Route
 from fastevm.payments.calls import (
     ERC1271_MAGIC,
     allowance_data,
@@ -32,7 +33,6 @@ from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.orders import Order
 from fastevm.payments.policy import Policy
 from fastevm.payments.reasons import Reason, decode_revert
-from fastevm.payments.routes import Direct, Route
 from fastevm.payments.signatures import Signature, fault_of
 from fastevm.payments.tokens import money_at
 from fastevm.rpc_client.messages import Call

@@ -294,7 +294,7 @@ class Scanner:
 
     def _note(self, head: Head, answers: Sequence[Answer]) -> None:
         found = None if isinstance(answers[0], NodeRefusal) else head_of(answers[0])
-        number = self.chain.deep_number(head, found)
+        number = self.chain.newest_confirmed_number(head, found)
         self.deep = found if number is not None and found and found.number == number else None
         if len(answers) > 1:
             self.chain.pace(head, answers[1])

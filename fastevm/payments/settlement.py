@@ -197,7 +197,7 @@ class Settler:
         )
         head = head_of(latest)
         deep = None if isinstance(tagged, NodeRefusal) else head_of(tagged)
-        number = None if head is None else self.chain.deep_number(head, deep)
+        number = None if head is None else self.chain.newest_confirmed_number(head, deep)
         for at, item in enumerate(waiting):
             if number is None or not _stands(item.settlement, found[2 * at], found[2 * at + 1]):
                 continue

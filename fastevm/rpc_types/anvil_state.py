@@ -16,14 +16,13 @@ from fastevm.core.execution.types import Block, Header, Log, Receipt
 from fastevm.core.primitives.config_values import read_bytes, read_number
 from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.state.delegate import DELEGATION_PREFIX, delegate_of
 from fastevm.core.state.layer import Layer
 from fastevm.rpc_types.blocks import header_from_json, header_json
 from fastevm.rpc_types.transactions import Json, transaction_json, unchecked_transaction
 
 WORD_BYTES: Final = 32
 BLOB_FEE: Final = {"excess_blob_gas": 0, "blob_gasprice": 1}
-# prefix of a delegated account's code, before the address (EIP-7702)
-DELEGATION: Final = b"\xef\x01\x00"
 STOP, JUMPDEST, PUSH1 = 0x00, 0x5B, 0x60
 LOCATION_MEMBERS: Final = frozenset({"blockHash", "blockNumber", "transactionIndex", "from"})
 HEADER_HAS_NO: Final = ("hash", "size", "totalDifficulty")
@@ -120,8 +119,9 @@ def _state_json(block: Block, layer: Layer) -> tuple[str, Json]:
 
 
 def _code_json(code: bytes) -> Json:
-    if code[:3] == DELEGATION:
-        return {"Eip7702": {"delegated_address": hex_bytes(code[3:])}}
+    delegate = delegate_of(code)
+    if delegate is not None:
+        return {"Eip7702": {"delegated_address": hex_bytes(delegate)}}
     targets, at = bytearray((len(code) + 7) // 8), 0
     while at < len(code):
         if code[at] == JUMPDEST:
@@ -253,7 +253,7 @@ def _read_code(found: Any) -> str:
         return "0x"
     ((kind, fields),) = found.items()
     if kind == "Eip7702":
-        return hex_bytes(DELEGATION) + str(fields["delegated_address"])[2:]
+        return hex_bytes(DELEGATION_PREFIX) + str(fields["delegated_address"])[2:]
     code: str = fields["bytecode"]
     return code[: 2 + 2 * int(fields["original_len"])]
 

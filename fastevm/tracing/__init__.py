@@ -1,5 +1,6 @@
 """Traces of executions: struct logs, call trees, prestates, access lists and EIP-3155 lines."""
 
+from fastevm.core.state.delegate import delegate_of
 from fastevm.tracing.access_list import AccessListResult, create_access_list
 from fastevm.tracing.blocks import trace_block, trace_transaction
 from fastevm.tracing.calls import TracedCall, state_inside, trace_call, trace_calls
@@ -43,6 +44,7 @@ __all__ = [
     "TracedCall",
     "TracingError",
     "create_access_list",
+    "delegate_of",
     "find_slot",
     "is_program",
     "list_text",

@@ -1,20 +1,21 @@
 """The prestate of a transaction, in the format of go-ethereum's prestateTracer."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
 from fastevm.core.primitives.hex import hex_bytes, hex_word, quantity
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.primitives.replace import replace
+from fastevm.core.state.delegate import delegate_of
 from fastevm.core.state.layer import Layer
 from fastevm.tracing.access_observer import AccessObserver
+from fastevm.tracing.spool import Spool
+from fastevm.tracing.tracer import Finished, always_accessed, flag
+from fastevm.tracing.values import TracingError
 
 Json = dict[str, Any]
-
-DELEGATION_PREFIX: Final = bytes.fromhex("ef0100")  # EIP-7702
-DELEGATION_SIZE: Final = 23
 
 
 class PrestateOptions(Struct, frozen=True, kw_only=True):
@@ -40,6 +41,30 @@ class Snapshot(Struct, frozen=True):
         return not (self.balance or self.nonce or self.code)
 
 
+class PrestateTracer:
+    """Returns the state that the transaction accessed, as it was before the transaction."""
+
+    needs_states = True
+
+    def __init__(self, config: Mapping[str, Any], budget: int, _: Spool | None) -> None:
+        struct = "prestateTracerConfig"
+        self.options = PrestateOptions(
+            diff=flag(config, "diffMode", struct),
+            code=not flag(config, "disableCode", struct),
+            storage=not flag(config, "disableStorage", struct),
+            include_empty=flag(config, "includeEmpty", struct),
+        )
+        if self.options.diff and self.options.include_empty:
+            raise TracingError("cannot use diffMode with includeEmpty")
+        self.observer: AccessObserver = AccessObserver(skip_failed=True)
+
+    def result(self, finished: Finished) -> Any:
+        before, after = finished.before, finished.after
+        assert before is not None and after is not None
+        accessed = accessed_slots(self.observer, always_accessed(finished), before, after)
+        return prestate_json(accessed, before, after, self.options)
+
+
 def accessed_slots(
     observer: AccessObserver, always: Iterable[bytes], before: Layer, after: Layer
 ) -> dict[bytes, set[int]]:
@@ -53,9 +78,9 @@ def accessed_slots(
     accounts = {*always, *observer.callees, *observer.accounts, *observer.created, *observer.slots}
     for layer, called in ((before, always | {*observer.callees}), (after, {*observer.callees})):
         for address in called:
-            code = layer.code(address)
-            if len(code) == DELEGATION_SIZE and code.startswith(DELEGATION_PREFIX):
-                accounts.add(code[len(DELEGATION_PREFIX) :])
+            delegate = delegate_of(layer.code(address))
+            if delegate is not None:
+                accounts.add(delegate)
     return {address: observer.slots.get(address, set()) for address in sorted(accounts)}
 
 

@@ -7,13 +7,12 @@ import msgspec
 
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.core.primitives.suggestion import nearest
-from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.call_tree import CallTree
 from fastevm.tracing.erc7562 import Erc7562Tracer
 from fastevm.tracing.frame_tracers import FlatCallTracer, FourByteTracer
 from fastevm.tracing.javascript import JavaScriptTracer
 from fastevm.tracing.observer import Observer, observer_of
-from fastevm.tracing.prestate import PrestateOptions, accessed_slots, prestate_json
+from fastevm.tracing.prestate import PrestateTracer
 from fastevm.tracing.profile_tracers import (
     COVERAGE_TRACER,
     EDGE_TRACER,
@@ -24,7 +23,7 @@ from fastevm.tracing.profile_tracers import (
 )
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.step_loggers import StructLogger
-from fastevm.tracing.tracer import Finished, Tracer, always_accessed, flag
+from fastevm.tracing.tracer import Finished, Tracer, flag
 from fastevm.tracing.values import StepOptions, TraceRequest, TracingError, is_program
 
 CALL_TRACER: Final = "callTracer"
@@ -70,30 +69,6 @@ class CallTracer:
             logs=finished.outcome.logs if self.with_log else (),
         )
         return msgspec.Raw(text) if isinstance(text, bytes) else text
-
-
-class PrestateTracer:
-    """Returns the state that the transaction accessed, as it was before the transaction."""
-
-    needs_states = True
-
-    def __init__(self, config: Mapping[str, Any], budget: int, _: Spool | None) -> None:
-        struct = "prestateTracerConfig"
-        self.options = PrestateOptions(
-            diff=flag(config, "diffMode", struct),
-            code=not flag(config, "disableCode", struct),
-            storage=not flag(config, "disableStorage", struct),
-            include_empty=flag(config, "includeEmpty", struct),
-        )
-        if self.options.diff and self.options.include_empty:
-            raise TracingError("cannot use diffMode with includeEmpty")
-        self.observer: AccessObserver = AccessObserver(skip_failed=True)
-
-    def result(self, finished: Finished) -> Any:
-        before, after = finished.before, finished.after
-        assert before is not None and after is not None
-        accessed = accessed_slots(self.observer, always_accessed(finished), before, after)
-        return prestate_json(accessed, before, after, self.options)
 
 
 class NoopTracer:

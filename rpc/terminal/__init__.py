@@ -1,8 +1,8 @@
 """The terminal output of a node: transactions, requests, call trees."""
 
-from fastevm.rpc.terminal.answer_log import answers_of, is_of_explorer
 from fastevm.rpc.terminal.block_log import Recorder, console_lines, recorder_of
 from fastevm.rpc.terminal.call_log import calls_of
+from fastevm.rpc.terminal.failed_requests import answers_of, is_of_explorer
 from fastevm.rpc.terminal.repeated_call import NewestViews, may_call
 
 __all__ = [

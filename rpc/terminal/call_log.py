@@ -15,8 +15,8 @@ from fastevm.errors import FastevmError
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.context import Context
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.terminal.answer_log import is_of_explorer
 from fastevm.rpc.terminal.block_log import CALLS, console_lines
+from fastevm.rpc.terminal.failed_requests import is_of_explorer
 from fastevm.rpc.terminal.lines import Json
 from fastevm.rpc.terminal.repeated_call import METHODS, NewestViews, RepeatedCall
 from fastevm.rpc.terminal.rerun_budget import TREE_SIZE, RerunBudget

@@ -17,7 +17,7 @@ ALLOWED = {
     "rpc/dispatch/envelope.py": "after is_too_deep",
     "rpc/methods/explanations.py": "our own trace",
     "rpc/methods/failed_sends.py": "our own trace",
-    "rpc/terminal/answer_log.py": "our own answer",
+    "rpc/terminal/failed_requests.py": "our own answer",
     "rpc/terminal/block_log.py": "our own trace",
     "rpc/terminal/call_log.py": "our own trace",
     "rpc/transport/access.py": "a header, which is short",

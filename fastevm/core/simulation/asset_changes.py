@@ -14,6 +14,7 @@ from typing import Final
 
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.simulation.values import AccountChange, AssetChange, SimulatedLog, StateDiff
+from fastevm.core.state.delegate import delegate_of
 
 TRANSFER: Final = keccak256(b"Transfer(address,address,uint256)")
 APPROVAL: Final = keccak256(b"Approval(address,address,uint256)")
@@ -21,8 +22,6 @@ APPROVAL_FOR_ALL: Final = keccak256(b"ApprovalForAll(address,address,bool)")
 TRANSFER_SINGLE: Final = keccak256(b"TransferSingle(address,address,address,uint256,uint256)")
 TRANSFER_BATCH: Final = keccak256(b"TransferBatch(address,address,address,uint256[],uint256[])")
 
-# code prefix of a delegation (EIP-7702), followed by the 20-byte delegate
-DELEGATION: Final = bytes.fromhex("ef0100")
 NOBODY: Final = bytes(20)
 MODULUS: Final = 2**256
 ADDRESS_MASK: Final = 2**160 - 1
@@ -70,11 +69,9 @@ def code_changes(diff: StateDiff) -> list[AssetChange]:
     found = []
     for address, change in sorted(diff.items()):
         if change.code is not None:
-            after = change.code[1]
-            is_delegation = after.startswith(DELEGATION) and len(after) == 23
-            target = after[3:] if is_delegation else None
-            kind = "delegation" if is_delegation or _delegated(change) else "code"
-            found.append(AssetChange(kind=kind, address=address, counterparty=target))
+            before, after = map(delegate_of, change.code)
+            kind = "code" if before is None and after is None else "delegation"
+            found.append(AssetChange(kind=kind, address=address, counterparty=after))
     return found
 
 
@@ -139,10 +136,6 @@ def _approval(log: SimulatedLog) -> list[AssetChange]:
             counterparty=log.topics[2][12:],
         )
     ]
-
-
-def _delegated(change: AccountChange) -> bool:
-    return change.code is not None and change.code[0].startswith(DELEGATION)
 
 
 def _pairs(data: bytes) -> list[tuple[int, int]]:

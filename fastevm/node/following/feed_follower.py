@@ -49,14 +49,6 @@ SLICE_SECONDS = 2.0  # longest execution of a slice: ten slice intervals
 # after a slower slice, the feed is ignored for this long, so that blocks can be imported
 REST_SECONDS = 30.0
 
-INVALIDATING = {
-    Verdict.RESTART,
-    Verdict.CONFLICT,
-    Verdict.GAP,
-    Verdict.INVALID_BLOCK,
-    Verdict.PREDECESSOR,
-}
-
 Publish = Callable[[PendingBlock | None, bool], None]
 
 
@@ -139,7 +131,7 @@ class FeedFollower:
             self.metrics.count(f'feed_sequence_total{{verdict="{verdict.value}"}}')
             if verdict is Verdict.DUPLICATE:
                 return verdict
-            if verdict in INVALIDATING:
+            if verdict.invalidates:
                 self.withdraw(verdict.value)
             self._process(message)
             return verdict

@@ -28,12 +28,28 @@ class Verdict(Enum):
     MISSING_FIRST = "missing_first"
     RESTING = "resting"
 
+    @property
+    def invalidates(self) -> bool:
+        """Whether the message contradicts the pending state, so that it must all be dropped."""
+        return self in _INVALIDATING
+
+
+_INVALIDATING = frozenset(
+    {
+        Verdict.RESTART,
+        Verdict.CONFLICT,
+        Verdict.GAP,
+        Verdict.INVALID_BLOCK,
+        Verdict.PREDECESSOR,
+    }
+)
+
 
 def classify(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
     """Classifies ``new`` after ``latest``, the last accepted message.
 
-    ``latest`` is None if there is no pending state. RESTART, CONFLICT (same index, other content),
-    GAP, INVALID_BLOCK and PREDECESSOR invalidate all pending state.
+    ``latest`` is None if there is no pending state. CONFLICT is a message with the index of
+    ``latest`` and other content.
     """
     if latest is None:
         return Verdict.START if new.index == 0 else Verdict.MISSING_FIRST

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from fastevm.core.primitives.replace import replace
 from fastevm.payments.arguments import check_members, checked
+from fastevm.payments.call_routes import Direct
 from fastevm.payments.calls import balance_data, state_data
 from fastevm.payments.chain import Chain
 from fastevm.payments.errors import (
@@ -39,7 +40,6 @@ from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import Order, Purpose, Submission
 from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import failure_of
-from fastevm.payments.routes import Direct
 from fastevm.payments.settlement import Settler, pays
 from fastevm.payments.signer import Signer
 from fastevm.payments.states import State, Trigger

@@ -45,7 +45,7 @@ def test_any_other_transfer_does_not(changes: dict[str, Any]) -> None:
 
 def deep(depth: int | str, tagged: int | None = None) -> int | None:
     chain = Chain(NodeClient("http://127.0.0.1:1"), 1, Policy(depth=depth))
-    return chain.deep_number(
+    return chain.newest_confirmed_number(
         Head(10, "0x01", 0), None if tagged is None else Head(tagged, "0x02", 0)
     )
 
