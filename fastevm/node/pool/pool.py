@@ -45,7 +45,9 @@ Content = Mapping[bytes, Mapping[int, Transaction]]
 
 
 MAX_VICTIMS = 16  # most transactions that are evicted because of one transaction's size
-MAX_DROP_REASONS = 4_096  # drop reasons that are remembered; the oldest are forgotten
+# Drop reasons that are remembered. If attackers displace 100 transactions per second, reasons are
+# remembered for ten minutes. They need about 11 MB.
+MAX_DROP_REASONS = 65_536
 
 EVICTED = "evicted: the pool was full and others pay more"
 REPLACED = "replaced by a transaction with the same nonce that pays more"

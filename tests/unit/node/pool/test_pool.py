@@ -196,6 +196,25 @@ def test_dropping_one_queues_what_follows_it() -> None:
     assert taken(pool) == offers[:1]
 
 
+def test_five_thousand_dropped_transactions_do_not_hide_why_an_earlier_left() -> None:
+    pool = pool_on()
+    offers = [signed(value=value) for value in range(5_000)]
+    for offer in offers:
+        pool.add(offer)
+        pool.drop(offer.hash, "too old")
+    assert pool.drop_reason(offers[0].hash) == "too old"
+
+
+def test_only_the_oldest_drop_reasons_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastevm.node.pool.pool.MAX_DROP_REASONS", 2)
+    pool = pool_on()
+    offers = [signed(value=value) for value in range(3)]
+    for offer in offers:
+        pool.add(offer)
+        pool.drop(offer.hash, "too old")
+    assert [pool.drop_reason(offer.hash) for offer in offers] == [None, "too old", "too old"]
+
+
 def test_the_best_offer_has_the_highest_tip_then_came_first() -> None:
     pool = pool_on()
     for who, tip in ((0, 5), (1, 50), (2, 50)):
