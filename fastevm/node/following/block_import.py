@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -49,6 +49,7 @@ class BlockImport:
     threads use both. ``jump(block)`` restarts the chain at the upstream's head if the states in
     between are no longer available. It is None if this node has complete states. An upstream whose
     head is an older block of this chain counts as lagging for ``lag_seconds``.
+    ``in_thread(call, *args)`` runs a call in another thread.
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class BlockImport:
         metrics: MetricsRegistry,
         jump: Callable[[Block], None] | None = None,
         lag_seconds: float = 0.0,
+        in_thread: Callable[..., Awaitable[Any]] = asyncio.to_thread,
     ) -> None:
         self.chain, self.upstream, self.metrics = chain, upstream, metrics
+        self._in_thread = in_thread
         self.raw_blocks, self.jump, self.lag_seconds = True, jump, lag_seconds
         self._lags_since: float | None = None  # monotonic seconds
         metrics.count("upstream_stale_heads_total", 0)
@@ -112,7 +115,7 @@ class BlockImport:
         try:
             if self.jump is not None and number > self.chain.head.number + JUMP_BLOCKS:
                 log.warning("block %d is %d blocks ahead: begun anew there", number, self._ahead)
-                await asyncio.to_thread(self.jump, await self._fetch(number))
+                await self._in_thread(self.jump, await self._fetch(number))
             else:
                 await self._catch_up(number, block_hash)
         except InvalidBlock:
@@ -164,11 +167,11 @@ class BlockImport:
             left = self.chain.head.number - fork
             log.info("the upstream left our branch after block %d, %d blocks ago", fork, left)
             if left > MAX_BRANCH:
-                await asyncio.to_thread(self._set_head, self._kept(fork))
+                await self._in_thread(self._set_head, self._kept(fork))
             if not await self._add_from(fork + 1, number):
                 return  # the upstream's head moved; the next call imports it
         if self.chain.block_by_hash(block_hash) is not None:
-            await asyncio.to_thread(self._set_head, block_hash)
+            await self._in_thread(self._set_head, block_hash)
 
     async def _add_from(self, first: int, last: int) -> bool:
         """Imports the upstream's blocks ``first`` to ``last``.
@@ -181,7 +184,7 @@ class BlockImport:
                 if self.chain.block_by_hash(block.header.parent_hash) is None:
                     return False
                 if self.chain.block_by_hash(block.hash) is None:
-                    await asyncio.to_thread(self._add, block)
+                    await self._in_thread(self._add, block)
                     self.metrics.count("upstream_blocks_total")
             first = end + 1
         return True

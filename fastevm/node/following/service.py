@@ -12,7 +12,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import RLock
 from typing import Any, Final, TypeVar
 
@@ -24,6 +24,7 @@ from fastevm.node.following.block_import import BlockImport, ForeignChain
 from fastevm.node.following.feed_follower import FeedFollower
 from fastevm.node.following.link import Link
 from fastevm.node.following.upstream import Upstream, UpstreamError
+from fastevm.node.thread_priority import raise_priority
 from fastevm.rpc_client.asynchronous import open_session, reason_of
 from fastevm.rpc_client.messages import shown_address
 from fastevm.rpc_types.feed import MAX_MESSAGE_BYTES, FeedError
@@ -41,6 +42,7 @@ FEED_LONGEST_PAUSE = 0.8
 PING_SECONDS = 2.0  # seconds between pings on an idle feed; a pong must arrive within half of that
 SILENCE_SECONDS = 5.0  # seconds without a message after which the feed is reconnected
 FEED_FORM: Final = 'feed_form{{form="{}",frames="{}"}}'  # gauge: form of the feed
+THREADS: Final = 2  # for slices and for blocks; both need the chain's lock to add them
 FORWARDS_LIMIT: Final = 1_024  # transactions waiting for the upstream
 FORWARDS_AT_ONCE: Final = 64  # forwarded concurrently; an HTTP client has 100 connections
 
@@ -101,7 +103,7 @@ class SyncService:
         self.upstream = Upstream(upstream_url, on_head=self._head_announced)
         self.block_import = BlockImport(
             chain, self.upstream, add_block=add_block, lock=lock, metrics=metrics, jump=jump,
-            lag_seconds=lag_seconds,
+            lag_seconds=lag_seconds, in_thread=self._in_thread,
         )  # fmt: skip
         self.on_foreign: Callable[[str], None] | None = None
         self._in_sync_at = time.monotonic()
@@ -112,6 +114,7 @@ class SyncService:
         self._sending = asyncio.Semaphore(FORWARDS_AT_ONCE)
         self._tasks: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._threads: ThreadPoolExecutor | None = None
 
     @property
     def upstream_age(self) -> float:
@@ -137,6 +140,7 @@ class SyncService:
     async def start(self) -> None:
         """Starts the tasks and returns immediately."""
         self._loop = asyncio.get_running_loop()
+        self._threads = ThreadPoolExecutor(THREADS, "fastevm-follower", raise_priority)
         self.block_import.start()
         self.follower.start()
         follow_blocks = self._forever(self._follow_blocks, self._upstream_link)
@@ -155,7 +159,16 @@ class SyncService:
         self._end_expiry()
         self._tasks.clear()
         self._loop = None
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
         await self.upstream.close()
+
+    async def _in_thread(self, call: Callable[..., T], *args: Any) -> T:
+        """Runs a call in a thread whose priority is above the threads that answer requests.
+
+        Otherwise clients that keep all cores busy would delay slices and blocks by seconds.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *args)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Starts ``work`` on the event loop of the service. Thread-safe. Raises UpstreamError."""
@@ -220,7 +233,7 @@ class SyncService:
                     if message.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
                         raise UpstreamError(f"{name}: the feed ended")
                     backoff.reset()
-                    if await asyncio.to_thread(self._receive, reader, message.data):
+                    if await self._in_thread(self._receive, reader, message.data):
                         self._announced.set()
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise UpstreamError(f"{name}: {reason_of(error)}") from None
@@ -231,14 +244,14 @@ class SyncService:
 
     async def _expire(self) -> None:
         """Withdraws the pending block of a lost feed when its newest slice is too old."""
-        await asyncio.to_thread(self.follower.interrupted)
+        await self._in_thread(self.follower.interrupted)
         if not self.pending_age:
             return
         while (left := self.pending_age - self.follower.age) > 0:
             await asyncio.sleep(left)
         if self.follower.latest is not None:
             log.warning("feed: no slice for %g s: pending means latest now", self.pending_age)
-        await asyncio.to_thread(self.follower.withdraw, "the feed is not connected")
+        await self._in_thread(self.follower.withdraw, "the feed is not connected")
 
     def _end_expiry(self) -> None:
         if self._expiry is not None:
@@ -298,7 +311,7 @@ class SyncService:
         except ForeignChain as error:
             self.metrics.count("upstream_foreign_total")
             self.metrics.set("upstream_foreign", 1)
-            await asyncio.to_thread(self.follower.withdraw, "the upstream is on another chain")
+            await self._in_thread(self.follower.withdraw, "the upstream is on another chain")
             if self.on_foreign is not None:
                 self.on_foreign(str(error))
             raise

@@ -8,26 +8,14 @@ starts again, earlier in a later block.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
 import time
-from typing import Final
 
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Receipt
 from fastevm.node.pool.pooled_transaction import PooledTransaction
 from fastevm.node.production.sliced_block import SlicedBlock
-
-THREAD_PRIORITY: Final = -10  # niceness of threads that build blocks, if the system permits it
-
-
-def raise_priority() -> None:
-    """Raises the priority of the current thread, which builds blocks, above threads for
-    requests.
-    """
-    with contextlib.suppress(OSError, AttributeError):  # the system does not permit or support it
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), THREAD_PRIORITY)
+from fastevm.node.thread_priority import raise_priority
 
 
 class LongRun:

@@ -15,8 +15,9 @@ from fastevm.node.pool.pooled_transaction import PooledTransaction
 from fastevm.node.production.block_producer import EXCLUDING, BlockProducer
 from fastevm.node.production.cadence import FILL_START, Cadence, SliceTiming, Tick, aligned_anchor
 from fastevm.node.production.garbage_collection import Collector
-from fastevm.node.production.long_run import LongRun, raise_priority
+from fastevm.node.production.long_run import LongRun
 from fastevm.node.production.sliced_block import SlicedBlock
+from fastevm.node.thread_priority import raise_priority
 
 log = logging.getLogger(__name__)
 
