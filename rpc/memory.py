@@ -13,9 +13,12 @@ from fastevm.core.primitives.native.symbols import (
 
 MEGABYTE: Final = 1024 * 1024
 KEPT: Final = 64 * MEGABYTE  # bytes of freed memory that each malloc arena keeps
-LOOK_SECONDS: Final = 60.0  # seconds between checks of the resident size
-# growth in bytes above the smallest size seen, from which on freed memory is returned
-GROWN: Final = 16 * MEGABYTE
+LOOK_SECONDS: Final = 5.0  # seconds between checks of the resident size
+# Growth in bytes since the last return of memory, from which on it is returned at once. Clients
+# that request large answers all the time otherwise grow the node by hundreds of megabytes.
+GROWN_FAST: Final = 64 * MEGABYTE
+LOOKS: Final = 12  # checks, so one minute, after which less growth is enough:
+GROWN: Final = 16 * MEGABYTE  # growth in bytes above the smallest size seen
 RESIDENT: Final = Path("/proc/self/statm")
 
 # Options of mallopt(3) in glibc.
@@ -48,12 +51,14 @@ def give_back_freed_memory(seconds: float = LOOK_SECONDS) -> None:
 
 def _give_back(seconds: float) -> None:
     pause = threading.Event()
-    least = resident()
+    least = base = resident()  # of all times; since the last return of memory
+    looks = 0
     while not pause.wait(seconds):
-        now = resident()
-        if now - least > GROWN:
+        now, looks = resident(), looks + 1
+        if now - base > GROWN_FAST or (looks >= LOOKS and now - least > GROWN):
             trim_malloc()
-        least = min(least, now)
+            base, looks = resident(), 0
+        least, base = min(least, now), min(base, now)
 
 
 def resident() -> int:

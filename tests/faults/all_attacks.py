@@ -61,6 +61,7 @@ from fastevm.node.op_stack import DEFAULT_OP_FORK
 from fastevm.rpc_client.messages import RpcRefusal, request_body
 from tests.faults.hostile_clients import UPGRADE, HostileClients, frame
 
+GWEI: Final = 10**9
 READER_HOST: Final = "127.0.0.2"
 SENDER_HOST: Final = "127.0.0.3"
 ACCOUNTS: Final = 32
@@ -69,6 +70,7 @@ LOW_BIDDERS: Final = range(8, 13)
 DRAINERS: Final = range(13, 19)
 BLOB_SENDERS: Final = range(19, 23)
 HONEST: Final = range(24, 28)
+HONEST_CAP: Final = 1_000 * GWEI  # the attackers pay base fees up to their own cap of 50 gwei
 HONEST_EVERY: Final = 0.12  # seconds between two transfers
 ASK_EVERY: Final = 0.05  # seconds between two requests of the same method
 TIMER_SECONDS: Final = 0.01
@@ -86,7 +88,6 @@ FLOODS: Final = 4  # connections that send fragments
 IDLE: Final = 300  # connections that send nothing
 KINDS: Final = ("calls", "long", "pool", "sockets")
 MEGABYTE: Final = 1 << 20
-GWEI: Final = 10**9
 
 BLAKE2F: Final = bytes(19) + b"\x09"
 # BLAKE2F rounds that take about 0.2 s, as long as a slice.
@@ -249,7 +250,7 @@ async def transfer(client: Client, plan: Plan) -> Transfers:
     while due < plan.until:
         await asyncio.sleep(max(0.0, due - time.monotonic()))
         who = HONEST[number % len(HONEST)]
-        made = signed(who, nonces[who])
+        made = signed(who, nonces[who], max_fee_per_gas=HONEST_CAP)
         name = "0x" + made.hash.hex()
         transfers.sent[name] = due
         try:
