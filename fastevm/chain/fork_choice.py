@@ -1,4 +1,7 @@
-"""The fork choice rule, by which `Chain` selects the canonical branch."""
+"""The fork choice rule, by which `Chain` selects the canonical branch.
+
+`Chain` also carries out the reorganisation.
+"""
 
 from __future__ import annotations
 

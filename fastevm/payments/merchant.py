@@ -9,14 +9,15 @@ States and methods
 An order starts as DRAFTED. `states.TRANSITIONS` has every transition; these are the usual ones:
 
     method        order before        order after    then, when the chain shows it
-    draft         (none)              DRAFTED        MEMO: CAPTURED, PAID by the payer's transfer
+    draft         (none)              DRAFTED        kind MEMO: the payer's transfer makes it
+                                                     CAPTURED, then PAID
     accept        DRAFTED             STORED         (SIGNED in between)
     capture       STORED              CAPTURING      CAPTURED, PAID; STORED again if it fails
-    hold          STORED              AUTHORIZING    HELD; `holds` then captures parts or voids
+    hold          STORED              AUTHORIZING    HELD; see `holds` for partial captures
     cancel        STORED, VOIDED      CANCELLING     CANCELLED; back again if it fails
     void          DRAFTED to STORED   VOIDED
     refund        PAID, HELD          unchanged      a movement: REQUESTED, SEEN, FINAL or FAILED
-    (time)        all before CAPTURED EXPIRED        when a block at depth is past the window
+    (time)        all before CAPTURED EXPIRED        a confirmed block is later than the deadline
     (reorg)       CAPTURED, PAID, ... the state before the chain changed it
 
 Methods of this class make only the first step: they record and send a transaction. `reconcile`

@@ -268,7 +268,7 @@ def is_start_of_head(data: bytes | bytearray, start: int) -> bool:
 class Connection(asyncio.Protocol):
     """A client's connection, from the first byte to the last."""
 
-    __slots__ = ("address", "began", "client", "closing", "data", "delegate", "drained", "early",
+    __slots__ = ("address", "began", "buffered", "client", "closing", "data", "delegate", "early",
                  "frames", "heard", "held", "holding", "is_ahead", "is_due", "is_serving",
                  "listener", "loop", "missing", "paused", "paused_at", "position", "rest",
                  "rest_size", "served", "share", "taken", "task", "transport", "unread",
@@ -309,7 +309,7 @@ class Connection(asyncio.Protocol):
         self.served = False  # whether a request was answered
         self.began: float | None = None  # when the first byte of the incomplete request came
         self.paused_at = 0.0
-        self.drained = 0  # unsent bytes when the timeout of a paused client started
+        self.buffered = 0  # bytes in the write buffer at `paused_at`; see `_check_reading`
 
     # --- called by the event loop ---
 
@@ -372,7 +372,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Stop answering until the client has read the previous answers."""
         self.paused = True
-        self.paused_at, self.drained = self.loop.time(), self.transport.get_write_buffer_size()
+        self.paused_at, self.buffered = self.loop.time(), self.transport.get_write_buffer_size()
         if self.delegate is not None:
             self.delegate.pause_writing()
         self.unread = self.unsent()
@@ -694,11 +694,11 @@ class Connection(asyncio.Protocol):
         if seconds <= self.listener.limits.write_time:
             return
         left = self.transport.get_write_buffer_size()
-        if self.drained - left < seconds * SLOWEST_READER:
+        if self.buffered - left < seconds * SLOWEST_READER:
             self.listener.metrics.add("connections_too_slow_total")
             self.abort()
         else:
-            self.paused_at, self.drained = now, left
+            self.paused_at, self.buffered = now, left
 
     def leave(self) -> None:
         """Close after the answer to the request in progress."""

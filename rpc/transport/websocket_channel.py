@@ -33,7 +33,9 @@ class WebSocketChannel:
             yield message.data.encode() if message.type is WSMsgType.TEXT else message.data
 
     async def send(self, frames: Sequence[Frame]) -> None:
-        """Send text messages. Keeps an unread message in memory only once.
+        """Send text messages.
+
+        A message that the client has not read yet is in memory once, not also in a joined copy.
 
         Writes several short messages together, because aiohttp's separate writes take ten times as
         long.

@@ -480,7 +480,7 @@ cdef bint word_map_each(
 ctypedef bint (*KeyVisit)(const Word* key, void* context) noexcept nogil
 
 
-# A part of one version whose keys are looked up in the whole other version.
+# Context of a walk over the keys of one version: the other version, in which they are looked up.
 cdef struct Lookup:
     WordMap other
     bint only_absent          # visit only keys that the other version lacks

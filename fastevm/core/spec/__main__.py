@@ -11,7 +11,8 @@ from fastevm.errors import UnknownForkError
 from .activation import MAINNET
 from .forks import FORKS, Fork, Rules, fork_named, resolve
 from .opcodes import BY_MNEMONIC
-from .parameters import PARAMETERS, SstoreTransition, sstore_rows
+from .parameters import PARAMETERS
+from .sstore import SstoreTransition, sstore_rows
 
 Row = Sequence[object]
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from . import forks
 from .forks import default_blobs, fork_named, resolve
 from .opcodes import BY_MNEMONIC, op_named
-from .parameters import sstore_rows
+from .sstore import sstore_rows
 
 
 # The address of P256VERIFY; its index in the tables is PRECOMPILE_LIMIT.

@@ -111,7 +111,8 @@ class SimulatedL1(AttributesSource):
     def _attributes_deposit(self, parent: Block, timestamp: int) -> Transaction:
         schedule = self.chain.schedule_for_child(parent, timestamp)
         known = l1_attributes(timestamp // L1_BLOCK_SECONDS, attributes_of(parent.transactions))
-        # The contract gets the new fork's code only in the first block of the fork.
+        # The first block of a fork upgrades the L1Block contract, so its deposit still calls the
+        # function of the previous fork.
         form = attributes_selector(self.chain.schedule_of(parent.hash))
         is_first = not schedule.parameters["deposits_report_gas"]
         return Transaction.build(

@@ -115,7 +115,7 @@ async def findings(arguments: argparse.Namespace) -> list[Finding]:
 
 
 def _sold(shop: str) -> bool:
-    """Whether a shop holds the payments of a facilitator or paywall."""
+    """Whether the shop belongs to a facilitator or a paywall, not to a merchant."""
     return shop.startswith("x402/")
 
 

@@ -1,4 +1,4 @@
-"""Tests changes to a development chain that keep pre-confirmations valid."""
+"""Tests that changes to a development chain do not invalidate its pre-confirmations."""
 
 import asyncio
 import time

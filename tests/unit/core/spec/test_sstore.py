@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
-from fastevm.core.spec.parameters import SstoreTransition as Row
 from fastevm.core.spec.schedule import schedule_for
+from fastevm.core.spec.sstore import SstoreTransition as Row
 
 VALUES = list(product(range(3), repeat=3))
 NET_METERING = {
