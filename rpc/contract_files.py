@@ -28,6 +28,7 @@ FOLDERS: Final = ("out", "artifacts")  # where Foundry and Hardhat write, in the
 # skipped folder of compiler outputs, whose contracts the artifacts contain too
 BUILD_INFO: Final = "build-info"
 SUFFIXES: Final = (".json", ".abi")
+TWINS: Final = 8  # artifacts of the same code in which a source map is looked for
 LOOK_SECONDS: Final = 1.0  # seconds between two scans for changed files
 LOOK_SHARE: Final = 0.02  # largest share of the time spent on scans
 FOUND_LIMIT: Final = 2_000  # cached lookups: codes with or without a contract
@@ -150,14 +151,7 @@ class ContractFiles:
             file = self._files.get(contract.path)
             if file is None or contract not in file.contracts:
                 return None  # the file was compiled again: its source map belongs to other code
-            key = contract.path, contract.key
-            locations = self._locations.get(key)
-            if locations is None:
-                if len(self._locations) >= LOCATIONS_LIMIT:
-                    self._locations.clear()
-                read = import_module(LOCATIONS).locations_of
-                locations = self._locations[key] = read(contract.path, contract.key, contract.root)
-            return locations.get(pc)
+            return self._locations_of(contract).get(pc)
 
     def line(self, contract: KnownContract, location: Location) -> str:
         """Returns the text of a source line, shortened; empty if the source file does not exist."""
@@ -179,7 +173,22 @@ class ContractFiles:
 
     def _fitting(self, code: bytes) -> KnownContract | None:
         every = (known for item in self._files.values() for known in item.contracts)
-        return next((known for known in every if known.matches(code)), None)
+        fitting = [known for known in every if known.matches(code)]
+        if len(fitting) < 2:
+            return fitting[0] if fitting else None
+        # The same contract may also be in a file without source map, such as an ABI file.
+        return next(filter(self._locations_of, fitting[:TWINS]), fitting[0])
+
+    def _locations_of(self, contract: KnownContract) -> Mapping[int, Location]:
+        """Returns the source line of each instruction. Empty if there is no source map."""
+        key = contract.path, contract.key
+        locations = self._locations.get(key)
+        if locations is None:
+            if len(self._locations) >= LOCATIONS_LIMIT:
+                self._locations.clear()
+            read = import_module(LOCATIONS).locations_of
+            locations = self._locations[key] = read(contract.path, contract.key, contract.root)
+        return locations
 
     def _look(self) -> None:
         """Reads new and changed files, unless the last scan was less than `LOOK_SECONDS` ago."""

@@ -14,7 +14,7 @@ from fastevm.errors import FastevmError, error_text
 from fastevm.rpc.contract_files import ContractFiles, default_directories
 from fastevm.rpc.terminal.options import directory
 from fastevm.rpc_client.blocking import JsonRpcClient
-from fastevm.rpc_client.large_json import decode
+from fastevm.rpc_client.large_json import is_too_deep
 
 URL: Final = "http://127.0.0.1:8545"
 SECONDS: Final = 120.0  # timeout of the request for the trace
@@ -113,8 +113,9 @@ def trace_of(client: JsonRpcClient, method: str, params: Sequence[Any]) -> Trace
     """Returns a trace. Raises ValueError if the node answers with an error."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     text = client.send(msgspec.json.encode(body))
-    decoder = msgspec.json.Decoder(TraceAnswer)
-    answer: TraceAnswer = decode(text, decoder.decode)
+    if is_too_deep(text):
+        raise ValueError(f"{method}: the node's answer is nested too deep")
+    answer = msgspec.json.decode(text, type=TraceAnswer)
     if answer.result is None:
         error = answer.error
         message = error.get("message") if isinstance(error, dict) else error

@@ -107,8 +107,11 @@ def decode(text, loads=json.loads, bint strict=False):
 
     Raises the errors of ``loads``, and ValueError for text that is not JSON or is nested too deep
     (see `is_too_deep`). Large values nested deeper than `DEPTH` are parsed in one step; with
-    ``strict``, they raise ValueError.
+    ``strict``, they raise ValueError. ``loads`` must return lists and dicts, because it also reads
+    parts of an array or object. TypeError is raised if it does not, whatever the size of the text.
     """
+    if loads(b"{}") != {}:
+        raise TypeError("loads must return lists and dicts")
     if is_too_deep(text):
         raise ValueError(f"JSON has more than {DEEPEST} levels")
     return decode_pieces(text, loads, strict, DEPTH)

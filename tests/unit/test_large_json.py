@@ -60,6 +60,13 @@ def test_broken_text_is_an_error(piece: int, text: str, loads: Any) -> None:
         decode(padded.encode(), loads)
 
 
+def test_a_parser_of_typed_values_is_refused_for_small_text_too() -> None:
+    """It would fail only on large text, which is parsed in parts."""
+    parser = msgspec.json.Decoder(msgspec.defstruct("Answer", [("result", int, 0)])).decode
+    with pytest.raises(TypeError, match="lists and dicts"):
+        decode(b'{"result": 1}', parser)
+
+
 def test_empty_arrays_and_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_json, "PIECE", 1)
     assert decode("[   ]") == []

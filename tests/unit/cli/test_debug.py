@@ -115,6 +115,13 @@ def test_code_without_artifacts_is_one_entry_per_stretch(
     assert line.endswith(f"{INNER}: 7 instructions without source")
 
 
+def test_a_trace_may_be_large(node: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    long = "0x" + "c3" * 20
+    node.client().call("anvil_setCode", long, "0x" + "5b" * 20_000 + "00")  # JUMPDEST, STOP
+    assert main(["debug", sent(node, long), "--url", node.url()]) == 0
+    assert f"{long}: 20001 instructions without source" in capsys.readouterr().out
+
+
 def test_init_code_has_no_source(node: Any, capsys: pytest.CaptureFixture[str]) -> None:
     client = node.client()
     body = {"from": client.call("eth_accounts")[0], "data": "0x60015f5500", "gas": "0x30d40"}

@@ -83,6 +83,15 @@ def test_an_instruction_has_its_line(tmp_path: Path) -> None:
     assert files.line(contract, location) == ""
 
 
+@pytest.mark.parametrize("first", ["A", "Z"])
+def test_the_artifact_with_a_source_map_is_preferred(tmp_path: Path, first: str) -> None:
+    at = project(tmp_path)
+    located_artifact = {"object": "0x" + BODY.hex(), "sourceMap": f"0:5:0;;{at}:5:0"}
+    write(tmp_path, "M", located_artifact, id=0, ast={"absolutePath": "src/One.sol"})
+    write(tmp_path, first, {"object": "0x" + BODY.hex()})
+    assert located(tmp_path / "out") == ("M", ("src/One.sol", 3), "    x = 1;")
+
+
 def test_the_folders_of_compilers_are_read_once_they_exist(tmp_path: Path) -> None:
     times = [0.0]
     files = ContractFiles(default_directories(root=tmp_path), clock=lambda: times[0])
