@@ -17,7 +17,7 @@ import random
 import secrets
 import time
 from asyncio import to_thread
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -91,11 +91,12 @@ def verified(
 ) -> bool:
     """Returns whether a webhook's signature is valid. Receivers call it.
 
-    Compares in constant time. ``headers`` maps names in any case to text. Raises InvalidTerms if
-    the secret is empty or cannot be decoded, and if the headers are no mapping or the body is not
-    bytes.
+    Compares in constant time. ``headers`` maps names in any case to text. It may be a mapping or
+    the headers of any framework, such as Flask's, which have ``items()`` but are no mapping. Raises
+    InvalidTerms if the secret is empty or cannot be decoded, if the headers have no ``items()``, or
+    if the body is not bytes.
     """
-    if not isinstance(headers, Mapping):
+    if not callable(getattr(headers, "items", None)):
         raise InvalidTerms(f"headers: expected a mapping, found {type(headers).__name__}")
     if not isinstance(body, bytes):
         raise InvalidTerms(f"body: expected the bytes of the request, found {type(body).__name__}")

@@ -4,11 +4,15 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from http.client import HTTPMessage
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from multidict import CIMultiDict
+from starlette.datastructures import Headers as StarletteHeaders
+from werkzeug.datastructures import EnvironHeaders
 
 from fastevm.payments import (
     DeliveryState,
@@ -118,6 +122,21 @@ def test_names_of_headers_have_any_case(spelled: Any) -> None:
         "webhook-signature": signature(secret, "evt_1", now, b"{}"),
     }  # fmt: skip
     assert verified(secret, {spelled(name): value for name, value in headers.items()}, b"{}")
+
+
+def test_the_headers_of_every_framework_are_accepted() -> None:
+    secret, now = new_secret(), int(time.time())
+    named = {
+        "Webhook-Id": "evt_1", "Webhook-Timestamp": str(now),
+        "Webhook-Signature": signature(secret, "evt_1", now, b"{}"),
+    }  # fmt: skip
+    of_http_server = HTTPMessage()
+    for name, value in named.items():
+        of_http_server[name] = value
+    raw = [(name.lower().encode(), value.encode()) for name, value in named.items()]
+    of_flask = EnvironHeaders({f"HTTP_{k.upper().replace('-', '_')}": v for k, v in named.items()})
+    for headers in (of_http_server, of_flask, StarletteHeaders(raw=raw), CIMultiDict(named)):
+        assert verified(secret, headers, b"{}"), type(headers)
 
 
 @pytest.mark.parametrize(

@@ -220,15 +220,18 @@ def shop_name(text: str) -> str:
 def check_shop(shop: str | None) -> None:
     """Raises InvalidTerms unless ``--shop`` is missing or has the form of a shop's name."""
     if shop is not None and _SHOP.fullmatch(shop) is None and _X402.fullmatch(shop) is None:
-        raise InvalidTerms(f"--shop {shop!r}: expected chain/token/recipient or x402/chain")
+        raise InvalidTerms(
+            f"--shop {shop!r}: expected chain/token/recipient or x402/chain,"
+            " where token and recipient are addresses"
+        )
 
 
 def no_shop(shops: Sequence[str]) -> str:
     """Explains why no shop is selected: the store has none, or several."""
     if not shops:
         return (
-            "the store has no order yet: a shop begins with its first draft, or with"
-            " 'fastevm pay run --shop chain/token/recipient'"
+            "the store has no order yet: name the shop with --shop chain/token/recipient, where"
+            " token and recipient are addresses"
         )
     return f"--shop is required: the store has {len(shops)} shops: {', '.join(shops)}"
 
