@@ -27,8 +27,7 @@ cdef class Results:
     cdef readonly Py_ssize_t first      # position of the first bundle among all payloads
     cdef readonly Py_ssize_t count
     cdef readonly dict faults           # index of a bundle -> the exception that refused it
-    cdef readonly dict apart            # index of a bundle -> outcomes of its calls, if the
-                                        # bundle was executed on its own, as a simulated chain
+    cdef readonly dict apart            # index of a bundle -> outcomes, if it ran on its own
 
     cdef BundleRecord* bundle(self, size_t at) noexcept
     cdef int add_apart(self, size_t at, tuple outcomes) except -1
