@@ -14,10 +14,10 @@ from fastevm.core.primitives.native.symbols import (
 MEGABYTE: Final = 1024 * 1024
 KEPT: Final = 64 * MEGABYTE  # bytes of freed memory that each malloc arena keeps
 LOOK_SECONDS: Final = 5.0  # seconds between checks of the resident size
-# Growth in bytes since the last return of memory, from which on it is returned at once. Clients
-# that request large answers all the time otherwise grow the node by hundreds of megabytes.
+# Growth in bytes since memory was last returned, from which on it is returned immediately. Without
+# this, clients that request large answers all the time grow the node by hundreds of megabytes.
 GROWN_FAST: Final = 64 * MEGABYTE
-LOOKS: Final = 12  # checks, so one minute, after which less growth is enough:
+LOOKS: Final = 12  # checks (one minute) after which growth by `GROWN` is enough
 GROWN: Final = 16 * MEGABYTE  # growth in bytes above the smallest size seen
 RESIDENT: Final = Path("/proc/self/statm")
 

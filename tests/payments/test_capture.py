@@ -159,7 +159,7 @@ async def test_a_cancelled_authorization_cannot_be_captured(still: Market) -> No
     assert order.state is State.CANCELLED
     with pytest.raises(IllegalTransition):
         await merchant.capture("order-1")
-    # The token rejects the cancelled authorization, whoever submits it.
+    # The token rejects the cancelled authorization, no matter who submits it.
     again = await still.client().batch([still.capture_call(order, signature)])
     reason, words = failure_of(again[0])
     assert reason is Reason.NONCE_CONSUMED
